@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/activation/quantization.hpp>
+#include <kq/config.hpp>
+#include <kq/memory.hpp>
+
+#include <cuda/cmath>
+
+namespace kq {
+
+/// Which 16-element groups of a block one slice holds.
+enum class element_order {
+    sequential, ///< slice s holds the groups that follow each other
+    planar,     ///< slice 2h + p holds groups 8h + 2i + p: the four bit planes of 16 code bytes
+};
+
+/// A quantized activation row, laid out in the order in which lanes read it.
+///
+/// A block is cut into `Slices` slices; slot number `block * Slices + slice` belongs to one lane.
+/// 32 slots make a tile:
+///
+///     vector[vectors][32]  16 int8 codes each
+///     sums[32]             the sum of each vector's codes, int16
+///     d[32]                the block's scale, f32
+///
+/// so that a warp's reads are contiguous. Slots past the last block are zero. The values are
+/// exactly those of `Activation::block` (contract C1); encodings share an image where they name
+/// the same type.
+///
+/// `Activation`: the activation encoding. `Slices`: lanes that share a block. `Order`: which
+/// elements a slice holds.
+template <class Activation, int Slices, element_order Order>
+struct image {
+    using activation = Activation;
+    static constexpr int slices = Slices;
+    static constexpr int groups = Activation::elements / 16;
+    static constexpr int vectors = groups / Slices;
+    static_assert(groups % Slices == 0 && 32 % Slices == 0 && vectors % 2 == 0,
+                  "kq: an image's slices must hold an even number of 16-element groups each");
+    static_assert(Order == element_order::sequential || (groups == 16 && Slices == 4),
+                  "kq: planar order is defined for 256 elements in 4 slices");
+
+    static constexpr int tile_blocks = 32 / Slices;
+    static constexpr int sums_offset = vectors * 512;
+    static constexpr int d_offset = sums_offset + vectors * 64;
+    static constexpr int tile_bytes = d_offset + 128;
+
+    /// One slot in registers.
+    struct fragment {
+        uint32_t q[4 * vectors];    ///< codes, four a word, vector after vector
+        uint32_t sums[vectors / 2]; ///< sums of the vectors, two int16 a word
+        float d;                    ///< scale
+    };
+
+    /// Where 16-element group `group` of a block lies.
+    struct place {
+        int slice;
+        int vector;
+    };
+    KQ_API static constexpr place place_of(int group) {
+        if constexpr (Order == element_order::planar) {
+            return {group / 8 * 2 + group % 2, group % 8 / 2};
+        } else {
+            return {group / vectors, group % vectors};
+        }
+    }
+
+    KQ_API static constexpr int64_t tiles(int64_t blocks) {
+        return cuda::ceil_div(blocks, int64_t{tile_blocks});
+    }
+    /// Bytes of the image of a row of `blocks` blocks; a multiple of 128.
+    KQ_API static constexpr int64_t row_bytes(int64_t blocks) { return tiles(blocks) * tile_bytes; }
+
+    /// Byte offset of a slot's part of vector `vector` in its tile.
+    KQ_API static constexpr int vector_at(int vector, int slot) { return vector * 512 + slot * 16; }
+    KQ_API static constexpr int sum_at(int vector, int slot) {
+        return sums_offset + slot * 2 * vectors + vector * 2;
+    }
+    KQ_API static constexpr int d_at(int slot) { return d_offset + slot * 4; }
+
+    /// Reads slot `slot`, 0 to 31, of a tile; the tile is 16-byte aligned.
+    template <memory Memory>
+    KQ_API static fragment load(const unsigned char* tile, int slot) { // [tile_bytes]
+        fragment f;
+        KQ_UNROLL
+        for (int v = 0; v < vectors; ++v) {
+            const auto codes = Memory::template load<words<4>>(tile + vector_at(v, slot));
+            KQ_UNROLL
+            for (int i = 0; i < 4; ++i) {
+                f.q[4 * v + i] = codes.word[i];
+            }
+        }
+        const auto sums = Memory::template load<words<vectors / 2>>(tile + sum_at(0, slot));
+        KQ_UNROLL
+        for (int i = 0; i < vectors / 2; ++i) {
+            f.sums[i] = sums.word[i];
+        }
+        f.d = Memory::template load<float>(tile + d_at(slot));
+        return f;
+    }
+
+    /// Lays out a row of blocks on the host.
+    /// `blocks`: [count] blocks. `row`: [row_bytes(count)] bytes, all of them written.
+    static void pack(const typename Activation::block* blocks, int64_t count, unsigned char* row) {
+        cuda::std::memset(row, 0, static_cast<size_t>(row_bytes(count)));
+        for (int64_t b = 0; b < count; ++b) {
+            unsigned char* tile = row + b / tile_blocks * tile_bytes;
+            const float d = Activation::d(blocks[b]);
+            for (int g = 0; g < groups; ++g) {
+                const auto [slice, vector] = place_of(g);
+                const int slot = static_cast<int>(b % tile_blocks) * Slices + slice;
+                int16_t sum = 0;
+                for (int i = 0; i < 16; ++i) {
+                    sum = static_cast<int16_t>(sum + blocks[b].q[16 * g + i]);
+                }
+                cuda::std::memcpy(tile + vector_at(vector, slot), blocks[b].q + 16 * g, 16);
+                cuda::std::memcpy(tile + sum_at(vector, slot), &sum, sizeof(sum));
+                cuda::std::memcpy(tile + d_at(slot), &d, sizeof(d));
+            }
+        }
+    }
+
+    /// The inverse of `pack`: block number `b` of a row.
+    static typename Activation::block unpack(const unsigned char* row, int64_t b) {
+        const unsigned char* tile = row + b / tile_blocks * tile_bytes;
+        const int first_slot = static_cast<int>(b % tile_blocks) * Slices;
+        typename Activation::block block{};
+        for (int g = 0; g < groups; ++g) {
+            const auto [slice, vector] = place_of(g);
+            cuda::std::memcpy(block.q + 16 * g, tile + vector_at(vector, first_slot + slice), 16);
+        }
+        detail::finish(block, detail::copy_from<float>(tile + d_at(first_slot)));
+        return block;
+    }
+};
+
+} // namespace kq

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/config.hpp>
+
+#include <cuda/std/concepts>
+#include <cuda/std/type_traits>
+
+/// The one list of weight encodings: the name of the struct and GGUF's number for the tensor type.
+/// Everything that enumerates encodings follows from it. A macro, because an enumerator's name can
+/// come from nothing else.
+#define KQ_ENCODINGS(entry)                                                                        \
+    entry(q4_0, 2) entry(q5_0, 6) entry(q8_0, 8) entry(q2_k, 10) entry(q3_k, 11) entry(q4_k, 12)   \
+        entry(q5_k, 13) entry(q6_k, 14) entry(iq2_xxs, 16) entry(iq3_xxs, 18)
+
+namespace kq {
+
+#define KQ_ENTRY(name, gguf_type) struct name;
+KQ_ENCODINGS(KQ_ENTRY)
+#undef KQ_ENTRY
+
+/// A weight encoding at run time. The values are GGUF's tensor type numbers.
+enum class encoding : int {
+#define KQ_ENTRY(name, gguf_type) name = gguf_type,
+    KQ_ENCODINGS(KQ_ENTRY)
+#undef KQ_ENTRY
+};
+
+/// The name of an encoding, as GGUF tools spell it in lower case; "unknown" for other values.
+constexpr const char* name_of(encoding e) {
+    switch (e) {
+#define KQ_ENTRY(name, gguf_type)                                                                  \
+    case encoding::name:                                                                           \
+        return #name;
+        KQ_ENCODINGS(KQ_ENTRY)
+#undef KQ_ENTRY
+    }
+    return "unknown";
+}
+
+/// Whether GGUF's tensor type number `gguf_type` is an encoding that kq multiplies.
+constexpr bool is_encoding(int gguf_type) {
+    switch (static_cast<encoding>(gguf_type)) {
+#define KQ_ENTRY(name, gguf_type) case encoding::name:
+        KQ_ENCODINGS(KQ_ENTRY)
+#undef KQ_ENTRY
+        return true;
+    }
+    return false;
+}
+
+/// A list of types, to be folded over.
+template <class... Ts>
+struct type_list {
+    static constexpr int size = sizeof...(Ts);
+};
+
+namespace detail {
+template <class, class... Ts>
+struct drop_first {
+    using type = type_list<Ts...>;
+};
+} // namespace detail
+
+/// Every weight encoding.
+#define KQ_ENTRY(name, gguf_type) , name
+using encodings = detail::drop_first<void KQ_ENCODINGS(KQ_ENTRY)>::type;
+#undef KQ_ENTRY
+
+/// What the bytes of a weight block mean, element by element. The reference needs nothing else.
+///
+/// Weight i of a block is `d * factor * scale(i) * code(i) - dmin * minimum(i)`.
+///
+/// Requires: `Encoding::block` is trivially copyable and exactly GGUF's bytes;
+/// `elements` weights a block; `id` names the encoding; `activation` is what it is dotted with.
+template <class Encoding>
+concept weight_encoding = requires(const typename Encoding::block& block, int i) {
+    typename Encoding::activation;
+    requires cuda::std::is_trivially_copyable_v<typename Encoding::block>;
+    requires cuda::std::same_as<const encoding, decltype(Encoding::id)>;
+    requires Encoding::elements % 32 == 0;
+    requires Encoding::activation::elements == Encoding::elements;
+    { Encoding::code(block, i) } -> cuda::std::same_as<int>;
+    { Encoding::scale(block, i) } -> cuda::std::same_as<int>;
+    { Encoding::minimum(block, i) } -> cuda::std::same_as<int>;
+    { Encoding::d(block) } -> cuda::std::same_as<float>;
+    { Encoding::dmin(block) } -> cuda::std::same_as<float>;
+    { Encoding::factor } -> cuda::std::convertible_to<float>;
+};
+
+/// Bytes of one block of `Encoding`.
+template <class Encoding>
+inline constexpr int block_bytes = static_cast<int>(sizeof(typename Encoding::block));
+
+/// The alignment in bytes that weights of `Encoding` need: the largest power of two that divides
+/// the block's bytes, 16 at most.
+template <class Encoding>
+inline constexpr int block_alignment = block_bytes<Encoding> % 16 == 0  ? 16
+                                       : block_bytes<Encoding> % 8 == 0 ? 8
+                                       : block_bytes<Encoding> % 4 == 0 ? 4
+                                                                        : 2;
+
+} // namespace kq

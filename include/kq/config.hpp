@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda/std/cstddef>
+#include <cuda/std/cstdint>
+
+/// Marks a function that both the host and the device run. A macro, because a plain host compiler
+/// knows no execution space specifiers.
+#if defined(__CUDACC__)
+#    define KQ_API __host__ __device__ __forceinline__
+#else
+#    define KQ_API inline
+#endif
+
+/// Unrolls the loop that follows in device code, where fragments must be indexed by constants to
+/// stay in registers. Host compilers need no such promise.
+#if defined(__CUDA_ARCH__)
+#    define KQ_UNROLL _Pragma("unroll")
+#else
+#    define KQ_UNROLL
+#endif
+
+namespace kq {
+
+// libcu++'s integer types also exist where there is no host standard library.
+using cuda::std::int16_t;
+using cuda::std::int32_t;
+using cuda::std::int64_t;
+using cuda::std::int8_t;
+using cuda::std::ptrdiff_t;
+using cuda::std::size_t;
+using cuda::std::uint16_t;
+using cuda::std::uint32_t;
+using cuda::std::uint64_t;
+using cuda::std::uint8_t;
+using cuda::std::uintptr_t;
+
+} // namespace kq

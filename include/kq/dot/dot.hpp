@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/activation/image.hpp>
+#include <kq/blocks/encoding.hpp>
+#include <kq/intrinsics.hpp>
+#include <kq/memory.hpp>
+#include <kq/numeric.hpp>
+
+namespace kq {
+
+/// What one lane is given: its number in the warp, the slice of a block it dots, and the lookup
+/// table, if the encoding has one.
+struct lane {
+    int index;                  ///< 0 to 31
+    int slice;                  ///< 0 to slices - 1
+    const unsigned char* table; ///< [table_rows][32] words, the same word in every column
+};
+
+/// The exact integers of one slice. Over the slices of a block they add up to the integer core and
+/// to the min term of the block (contract C2).
+struct integers {
+    int dot; ///< sum of scale * code * activation code
+    int min; ///< sum of minimum * activation code; 0 where the encoding has no minimums
+};
+
+/// How the lanes of a warp dot blocks of one weight encoding with a quantized activation.
+///
+/// A specialization has
+/// - `slices`: how many lanes share a block, a constant of the encoding;
+/// - `image`: the activation image that it reads;
+/// - `table_rows` and `table_row(i)`: a table of words, looked up at `lane::table`; 0 rows: none;
+/// - `anchor`: what stays the same for one lane along a row, made by `locate(block,
+///   slice)` from the address of the lane's first block;
+/// - `fragment`: a slice in registers, as loaded by `load<Memory>(anchor, offset)`, with `offset`
+///   in bytes from the anchor's block, a multiple of `32 / slices` blocks; reads no byte outside
+///   the block;
+/// - `dot(fragment, image::fragment, lane) -> integers`: exact;
+/// - `accumulate(sum, fragment, d, integers) -> float`: the only float arithmetic, with `d` the
+///   activation's scale; every rounding explicit.
+template <class Encoding>
+struct sliced_dot {
+    static_assert(
+        sizeof(Encoding) == 0,
+        "kq: no dot for this encoding: include dot/dots.hpp, or write dot/<encoding>.hpp");
+};
+
+/// An encoding that kq can multiply.
+/// Requires: a complete specialization of `sliced_dot`.
+template <class Encoding>
+concept dottable = weight_encoding<Encoding> &&
+    requires(const unsigned char* block, const typename sliced_dot<Encoding>::anchor& anchor,
+             const typename sliced_dot<Encoding>::fragment& fragment,
+             const typename sliced_dot<Encoding>::image::fragment& activation, const lane& where) {
+    requires 32 % sliced_dot<Encoding>::slices == 0;
+    requires sliced_dot<Encoding>::image::slices == sliced_dot<Encoding>::slices;
+    requires cuda::std::same_as < typename sliced_dot<Encoding>::image::activation,
+    typename Encoding::activation > ;
+    { sliced_dot<Encoding>::table_rows } -> cuda::std::convertible_to<int>;
+    sliced_dot<Encoding>::locate(block, 0);
+    sliced_dot<Encoding>::template load<cached_memory>(anchor, 0);
+    { sliced_dot<Encoding>::dot(fragment, activation, where) } -> cuda::std::same_as<integers>;
+    {
+        sliced_dot<Encoding>::accumulate(0.0f, fragment, 0.0f, integers{})
+        } -> cuda::std::same_as<float>;
+};
+
+/// Bytes of the lookup table of `Encoding`, a column for each of 32 lanes.
+template <class Encoding>
+inline constexpr int table_bytes = sliced_dot<Encoding>::table_rows * 128;
+
+/// The part of `sliced_dot` that encodings without a lookup table share.
+struct without_table {
+    static constexpr int table_rows = 0;
+    KQ_API static uint32_t table_row(int) { return 0; }
+};
+
+namespace detail {
+
+/// Adds `scale * x` to `sum` as one fused operation on the exact integer `x`.
+KQ_API float add_scaled(float sum, float scale, int x) {
+    return fma_rn(scale, static_cast<float>(x), sum);
+}
+
+/// Adds `d * (d_w * dot - dmin_w * min)`: two fused operations, the dot first.
+KQ_API float accumulate_with_minimum(float sum, f16 d_w, f16 dmin_w, float d, integers x) {
+    sum = add_scaled(sum, mul_rn(to_f32(d_w), d), x.dot);
+    return add_scaled(sum, -mul_rn(to_f32(dmin_w), d), x.min);
+}
+
+} // namespace detail
+
+} // namespace kq

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The dots of every weight encoding of the list.
+
+#include <kq/dot/iq2_xxs.hpp>
+#include <kq/dot/iq3_xxs.hpp>
+#include <kq/dot/q2_k.hpp>
+#include <kq/dot/q3_k.hpp>
+#include <kq/dot/q4_0.hpp>
+#include <kq/dot/q4_k.hpp>
+#include <kq/dot/q5_0.hpp>
+#include <kq/dot/q5_k.hpp>
+#include <kq/dot/q6_k.hpp>
+#include <kq/dot/q8_0.hpp>

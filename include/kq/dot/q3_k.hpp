@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/blocks/q3_k.hpp>
+#include <kq/dot/dot.hpp>
+#include <kq/dot/planes.hpp>
+#include <kq/dot/words.hpp>
+
+namespace kq {
+
+/// Q3_K: four lanes share a block, as in Q2_K; the third bits are dotted in place too, and the
+/// offset of 4 is taken from the activation's sums.
+template <>
+struct sliced_dot<q3_k> : without_table {
+    static constexpr int slices = 4;
+    using image = kq::image<q8_k, slices, element_order::planar>;
+
+    struct anchor {
+        half_aligned block;
+        int slice;
+    };
+
+    struct fragment {
+        word_run<4> high;
+        word_run<4> q;
+        word_run<3> scales;
+        f16 d;
+    };
+
+    KQ_API static anchor locate(const unsigned char* block, int slice) {
+        return {half_aligned::at(block), slice};
+    }
+
+    template <memory Memory>
+    KQ_API static fragment load(const anchor& from, int offset) {
+        constexpr int q_at = offsetof(q3_k::block, qs);
+        constexpr int scales_at = offsetof(q3_k::block, scales);
+        constexpr int d_at = offsetof(q3_k::block, d);
+        return {load_before_trailer<4, Memory>(from.block, offset + from.slice % 2 * 16),
+                load_before_trailer<4, Memory>(from.block, offset + q_at + from.slice * 16),
+                load_before_trailer<3, Memory>(from.block, offset + scales_at),
+                load_f16<Memory>(from.block.start + offset + d_at)};
+    }
+
+    KQ_API static integers dot(const fragment& w, const image::fragment& x, const lane& where) {
+        const int half = where.slice / 2;
+        const uint32_t scales = scales_of(w.scales, half, where.slice % 2);
+        uint32_t q[4];
+        uint32_t high[4];
+        KQ_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            q[i] = w.q.word(i);
+            high[i] = w.high.word(i) >> (4 * half);
+        }
+        int dot = 0;
+        KQ_UNROLL
+        for (int plane = 0; plane < 4; ++plane) {
+            const uint32_t* codes = x.q + 4 * plane; // [4]
+            const int low = detail::dot_plane(q, 0x03030303u << (2 * plane), codes) >> (2 * plane);
+            const int third = detail::dot_plane(high, 0x01010101u << plane, codes) >> plane;
+            const int sum = low + 4 * (third - detail::plane_sum(x.sums, plane));
+            dot += sum * (static_cast<int>((scales >> (8 * plane)) & 0x3fu) - 32);
+        }
+        return {dot, 0};
+    }
+
+    KQ_API static float accumulate(float sum, const fragment& w, float d, integers x) {
+        return detail::add_scaled(sum, mul_rn(to_f32(w.d), d), x.dot);
+    }
+
+private:
+    /// The 6-bit scales of a slice, plane i's in byte i.
+    KQ_API static uint32_t scales_of(const word_run<3>& packed, int half, int parity) {
+        const uint32_t pick = detail::every_second_byte(parity);
+        const uint32_t last = packed.word(2);
+        const uint32_t low = byte_permute(packed.word(0), packed.word(1), pick) >> (4 * half);
+        const uint32_t high = byte_permute(last, last >> 2, pick) >> (4 * half);
+        return (low & 0x0f0f0f0fu) | (high & 0x03030303u) << 4;
+    }
+};
+
+static_assert(dottable<q3_k>);
+
+} // namespace kq

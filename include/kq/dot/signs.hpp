@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/blocks/codebooks.hpp>
+#include <kq/dot/dot.hpp>
+
+/// What the encodings share that look magnitudes and signs up in a table. The table has a column
+/// for every lane, so that no two lanes of a warp meet in a bank.
+namespace kq::detail {
+
+/// The word in row `offset / 128` of the lane's column, where `offset` is a multiple of 128 plus
+/// the lane's `column`.
+KQ_API uint32_t look_up(const lane& where, uint32_t offset) {
+    return cached_memory::load<uint32_t>(where.table + offset);
+}
+
+/// The byte offset of the lane's column in a row.
+KQ_API uint32_t column(const lane& where) {
+    return static_cast<uint32_t>(where.index) * 4;
+}
+
+/// The offset of the row that byte `i` of `rows` numbers. Multiplies instead of shifting, since
+/// the integer ALU is what the low-bit encodings run out of.
+KQ_API uint32_t row_offset(uint32_t rows, int i, uint32_t column) {
+    return dp4a_uu(rows, 0x80u << (8 * i), column);
+}
+
+/// The four sign indices of 7 bits in the low 28 bits of `signs`, each as an offset in a table
+/// of rows of 128 bytes.
+KQ_API void sign_offsets(uint32_t signs, uint32_t column, uint32_t (&offsets)[4]) {
+    offsets[0] = dp4a_uu(signs & 0x7fu, 0x80u, column);
+    offsets[1] = (signs & 0x3f80u) | column;
+    offsets[2] = ((signs >> 7) & 0x3f80u) | column;
+    offsets[3] = dp2a_lo_uu(signs & 0x0fe00000u, 0x0400u, column);
+}
+
+/// A nibble of 4 for every negative weight of a group of 8, weight i in nibble i.
+KQ_API uint32_t sign_nibbles(uint32_t index) {
+    const uint32_t signs = codebooks::expand_signs(index);
+    uint32_t nibbles = 0;
+    for (int i = 0; i < 8; ++i) {
+        nibbles |= ((signs >> i) & 1u) << (4 * i + 2);
+    }
+    return nibbles;
+}
+
+/// The high half of `x`, by the multiply pipe.
+KQ_API uint32_t high_half(uint32_t x) {
+    return dp2a_lo_uu(x, 0x0100u, 0);
+}
+
+/// The scale of 32 weights, `2 s + 1` with s in the top four bits.
+KQ_API int odd_scale(uint32_t signs_and_scale) {
+    return static_cast<int>((signs_and_scale >> 27) | 1u);
+}
+
+} // namespace kq::detail

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/config.hpp>
+#include <kq/intrinsics.hpp>
+#include <kq/memory.hpp>
+#include <kq/numeric.hpp>
+
+/// Words of encodings whose blocks are only 2-byte aligned: aligned loads, and byte permutes that
+/// shift what they bring into place. No load leaves the block (contract C5).
+namespace kq {
+
+/// An address that is a multiple of 2, and how far it is from a multiple of 4.
+struct half_aligned {
+    const unsigned char* start;
+    uint32_t odd; ///< 2 where `start` is not a multiple of 4, else 0
+
+    KQ_API static half_aligned at(const unsigned char* start) {
+        return {start, static_cast<uint32_t>(reinterpret_cast<uintptr_t>(start)) & 2u};
+    }
+};
+
+/// `N` consecutive words in registers, not yet shifted into place.
+template <int N>
+struct word_run {
+    uint32_t raw[N + 1];
+    uint32_t first_selector;
+    uint32_t selector;
+
+    KQ_API uint32_t word(int i) const {
+        return byte_permute(raw[i], raw[i + 1], i == 0 ? first_selector : selector);
+    }
+};
+
+/// Loads the run at `offset`, a multiple of 4, from `from`, where the block goes on for at least
+/// two bytes before the run: words from the aligned address below, then the last half.
+template <int N, memory Memory>
+KQ_API word_run<N> load_after_header(const half_aligned& from, int offset) {
+    word_run<N> run;
+    KQ_UNROLL
+    for (int i = 0; i < N; ++i) {
+        run.raw[i] = Memory::template load<uint32_t>(from.start - from.odd + offset + 4 * i);
+    }
+    run.raw[N] = Memory::template load<uint16_t>(from.start + offset + 4 * N - 2);
+    run.selector = from.odd != 0 ? 0x5432u : 0x3210u;
+    run.first_selector = run.selector;
+    return run;
+}
+
+/// Loads the run at `offset`, a multiple of 4, from `from`, where the block goes on for at least
+/// two bytes after the run: the first half, then words from the aligned address above.
+template <int N, memory Memory>
+KQ_API word_run<N> load_before_trailer(const half_aligned& from, int offset) {
+    word_run<N> run;
+    run.raw[0] = Memory::template load<uint16_t>(from.start + offset);
+    KQ_UNROLL
+    for (int i = 0; i < N; ++i) {
+        run.raw[i + 1] = Memory::template load<uint32_t>(from.start + from.odd + offset + 4 * i);
+    }
+    run.first_selector = from.odd != 0 ? 0x5410u : 0x7654u;
+    run.selector = from.odd != 0 ? 0x5432u : 0x7654u;
+    return run;
+}
+
+/// Loads the binary16 at `address`, a multiple of 2.
+template <memory Memory>
+KQ_API f16 load_f16(const unsigned char* address) {
+    return {Memory::template load<uint16_t>(address)};
+}
+
+} // namespace kq

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/blocks/encodings.hpp>
+#include <kq/status.hpp>
+
+#include <cuda/std/type_traits>
+
+namespace kq {
+
+namespace detail {
+
+template <class F, class... Encodings>
+status dispatch(encoding e, F& f, type_list<Encodings...>) {
+    status result = status::invalid("encoding", "is none that this call was compiled for");
+    const auto call = [&]<class Encoding>() {
+        if constexpr (cuda::std::is_void_v<decltype(f.template operator()<Encoding>())>) {
+            f.template operator()<Encoding>();
+            result = {};
+        } else {
+            result = f.template operator()<Encoding>();
+        }
+    };
+    (void)((Encodings::id == e && (call.template operator()<Encodings>(), true)) || ...);
+    return result;
+}
+
+} // namespace detail
+
+/// Calls `f.operator()<Encoding>()` with the encoding that `e` names at run time, and returns its
+/// status (or success, where `f` returns nothing). Instantiates only what `List` holds.
+///
+///     kq::dispatch(kq::encoding::q6_k, [&]<class Encoding>() { ... });
+///
+/// Errors: `encoding`, where `List` does not hold it; `f` is not called then.
+template <class List = encodings, class F>
+status dispatch(encoding e, F&& f) {
+    return detail::dispatch(e, f, List{});
+}
+
+} // namespace kq
