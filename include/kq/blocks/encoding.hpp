@@ -9,9 +9,19 @@
 /// The one list of weight encodings: the name of the struct and GGUF's number for the tensor type.
 /// Everything that enumerates encodings follows from it. A macro, because an enumerator's name can
 /// come from nothing else.
-#define KQ_ENCODINGS(entry)                                                                        \
-    entry(q4_0, 2) entry(q5_0, 6) entry(q8_0, 8) entry(q2_k, 10) entry(q3_k, 11) entry(q4_k, 12)   \
-        entry(q5_k, 13) entry(q6_k, 14) entry(iq2_xxs, 16) entry(iq3_xxs, 18)
+// clang-format off
+#define KQ_ENCODINGS(entry) \
+    entry(q4_0, 2) \
+    entry(q5_0, 6) \
+    entry(q8_0, 8) \
+    entry(q2_k, 10) \
+    entry(q3_k, 11) \
+    entry(q4_k, 12) \
+    entry(q5_k, 13) \
+    entry(q6_k, 14) \
+    entry(iq2_xxs, 16) \
+    entry(iq3_xxs, 18)
+// clang-format on
 
 namespace kq {
 

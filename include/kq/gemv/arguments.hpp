@@ -70,8 +70,8 @@ struct workspace {
 struct dense_arguments {
     /// [n, k / elements] blocks, rows back to back, aligned to `block_alignment`
     const void* weights = nullptr;
-    input_pointer activation;      ///< [m, k], rows `activation_stride` elements apart
-    output_pointer output;         ///< [m, n], rows `output_stride` elements apart
+    input_pointer activation = {}; ///< [m, k], rows `activation_stride` elements apart
+    output_pointer output = {};    ///< [m, n], rows `output_stride` elements apart
     int64_t n = 0;                 ///< weight rows
     int64_t k = 0;                 ///< columns, a multiple of the encoding's elements
     int64_t m = 1;                 ///< activation rows

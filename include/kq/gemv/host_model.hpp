@@ -6,7 +6,7 @@
 #include <kq/gemv/mainloop.hpp>
 #include <kq/gemv/plan.hpp>
 
-#include <memory>
+#include <algorithm>
 #include <vector>
 
 namespace kq {
@@ -65,6 +65,12 @@ public:
         gemv_plan plan;
         if (const status sizes = plan_sizes<Encoding>(a, plan); !sizes.ok()) {
             return sizes;
+        }
+        if (is_empty(a)) {
+            return {};
+        }
+        if (const status pointers = check_pointers<Encoding>(a); !pointers.ok()) {
+            return pointers;
         }
         const epilogues::store store{a.output, a.output_stride != 0 ? a.output_stride : a.n};
         const auto* weights = static_cast<const unsigned char*>(a.weights);

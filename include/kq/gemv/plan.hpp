@@ -87,11 +87,11 @@ bulk_geometry cut_rows(const policy& p, int row_blocks, int64_t room) {
 
 /// Bytes of shared memory before the rings: the lookup table and the barriers, then the image.
 template <dottable Encoding>
-constexpr int barriers_at() {
+KQ_API constexpr int barriers_at() {
     return table_bytes<Encoding>;
 }
 template <dottable Encoding>
-constexpr int image_at(const policy& p) {
+KQ_API constexpr int image_at(const policy& p) {
     return barriers_at<Encoding>() + cuda::round_up(p.warps * p.stages * 8, 128);
 }
 
@@ -131,10 +131,13 @@ status plan_sizes(const dense_arguments& a, gemv_plan& plan) {
     if (plan.workspace_bytes < 0) {
         return status::invalid("m", "m quantized rows must stay below 2^63 bytes");
     }
-    if (detail::checked_product(a.m, std::max(a.activation_stride, a.k) * 4) < 0) {
+    const auto too_large = [&](int64_t stride) { // at four bytes an element
+        return stride > std::numeric_limits<int64_t>::max() / 4 / std::max<int64_t>(a.m, 1);
+    };
+    if (too_large(std::max(a.activation_stride, a.k))) {
         return status::invalid("activation_stride", "m rows must stay below 2^63 bytes");
     }
-    if (detail::checked_product(a.m, std::max(a.output_stride, a.n) * 4) < 0) {
+    if (too_large(std::max(a.output_stride, a.n))) {
         return status::invalid("output_stride", "m rows must stay below 2^63 bytes");
     }
     return {};
@@ -145,19 +148,11 @@ constexpr bool is_empty(const dense_arguments& a) {
     return a.n == 0 || a.m == 0;
 }
 
-/// Checks all arguments and plans the launch.
+/// Checks the pointers of a product that is not empty.
 ///
-/// Errors: as `plan_sizes`; null or misaligned pointers; a workspace that is too small or
-/// misaligned; a transport that the device or the shape does not allow.
+/// Errors: null or misaligned pointers, by name.
 template <dottable Encoding>
-status plan_launch(const policy& p, const dense_arguments& a, const workspace& space,
-                   const device_facts& device, gemv_plan& plan) {
-    if (const status sizes = plan_sizes<Encoding>(a, plan); !sizes.ok()) {
-        return sizes;
-    }
-    if (is_empty(a)) {
-        return {};
-    }
+status check_pointers(const dense_arguments& a) {
     if (a.output.data == nullptr) {
         return status::invalid("output", "must not be null");
     }
@@ -180,6 +175,27 @@ status plan_launch(const policy& p, const dense_arguments& a, const workspace& s
         if (!detail::is_aligned(a.activation.data, size_of(a.activation.type))) {
             return status::invalid("activation", "must be aligned to its element");
         }
+    }
+    return {};
+}
+
+/// Checks all arguments and plans the launch.
+///
+/// Errors: as `plan_sizes`; null or misaligned pointers; a workspace that is too small or
+/// misaligned; a transport that the device or the shape does not allow.
+template <dottable Encoding>
+status plan_launch(const policy& p, const dense_arguments& a, const workspace& space,
+                   const device_facts& device, gemv_plan& plan) {
+    if (const status sizes = plan_sizes<Encoding>(a, plan); !sizes.ok()) {
+        return sizes;
+    }
+    if (is_empty(a)) {
+        return {};
+    }
+    if (const status pointers = check_pointers<Encoding>(a); !pointers.ok()) {
+        return pointers;
+    }
+    if (a.k != 0) {
         if (space.data == nullptr || space.bytes < static_cast<size_t>(plan.workspace_bytes)) {
             return status::invalid("workspace", "must hold workspace_bytes(arguments) bytes");
         }
@@ -190,12 +206,12 @@ status plan_launch(const policy& p, const dense_arguments& a, const workspace& s
     const int image_offset = image_at<Encoding>(p);
     if (p.via != transport::direct) {
         const int64_t ring_at = image_offset + plan.image_bytes;
-        const bool capable = device.compute_capability >= 90 && plan.row_blocks > 0;
-        if (capable && ring_at < device.shared_bytes_per_block) {
-            plan.bulk = detail::cut_rows<Encoding>(p, plan.row_blocks,
-                                                   device.shared_bytes_per_block - ring_at);
+        const int64_t room = device.shared_bytes_per_block - ring_at;
+        const bool capable = device.compute_capability >= 90 && room >= 0;
+        if (capable && plan.row_blocks > 0) {
+            plan.bulk = detail::cut_rows<Encoding>(p, plan.row_blocks, room);
         }
-        if (plan.bulk.pieces > 0) {
+        if (capable && (plan.bulk.pieces > 0 || plan.row_blocks == 0)) {
             plan.via = transport::bulk;
             plan.shared_bytes = static_cast<int>(ring_at) +
                                 p.warps * p.rows * plan.bulk.stages * plan.bulk.slot_bytes;

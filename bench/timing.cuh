@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+/// What the benchmarks share: device memory, and the time of launches over a cold second-level
+/// cache.
+namespace bench {
+
+inline void check(cudaError_t e, const char* what) {
+    if (e != cudaSuccess) {
+        throw std::runtime_error(std::string(what) + ": " + cudaGetErrorName(e));
+    }
+}
+
+/// Device memory, freed with its owner.
+class device_buffer {
+public:
+    explicit device_buffer(size_t bytes) { check(cudaMalloc(&data_, bytes), "cudaMalloc"); }
+    ~device_buffer() { cudaFree(data_); }
+    device_buffer(const device_buffer&) = delete;
+    device_buffer& operator=(const device_buffer&) = delete;
+
+    unsigned char* get() const { return static_cast<unsigned char*>(data_); }
+
+private:
+    void* data_ = nullptr;
+};
+
+/// Median and quartiles of the time of one launch, in seconds.
+struct launch_time {
+    double median;
+    double lower_quartile;
+    double upper_quartile;
+};
+
+/// Captures `launch(i, stream)` for i = 0 ... launches - 1 in a graph and times its replays with
+/// events; the launch is to use copy i of its weights, so that none is in the cache when it is
+/// read.
+template <class Launch>
+launch_time time_launches(int launches, int replays, cudaStream_t stream, Launch&& launch) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
+    for (int i = 0; i < launches; ++i) {
+        launch(i, stream);
+    }
+    check(cudaStreamEndCapture(stream, &graph), "end capture");
+    check(cudaGraphInstantiate(&executable, graph, 0), "instantiate");
+    cudaEvent_t start = nullptr;
+    cudaEvent_t stop = nullptr;
+    check(cudaEventCreate(&start), "create event");
+    check(cudaEventCreate(&stop), "create event");
+    std::vector<double> seconds;
+    for (int r = -2; r < replays; ++r) { // two to warm up
+        check(cudaEventRecord(start, stream), "record");
+        check(cudaGraphLaunch(executable, stream), "launch graph");
+        check(cudaEventRecord(stop, stream), "record");
+        check(cudaEventSynchronize(stop), "synchronize");
+        float milliseconds = 0;
+        check(cudaEventElapsedTime(&milliseconds, start, stop), "elapsed time");
+        if (r >= 0) {
+            seconds.push_back(milliseconds * 1e-3 / launches);
+        }
+    }
+    check(cudaEventDestroy(start), "destroy event");
+    check(cudaEventDestroy(stop), "destroy event");
+    check(cudaGraphExecDestroy(executable), "destroy graph");
+    check(cudaGraphDestroy(graph), "destroy graph");
+    std::sort(seconds.begin(), seconds.end());
+    return {seconds[seconds.size() / 2], seconds[seconds.size() / 4],
+            seconds[seconds.size() * 3 / 4]};
+}
+
+} // namespace bench

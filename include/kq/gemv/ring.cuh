@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/config.hpp>
+
+#include <cuda/cmath>
+#include <cuda/ptx>
+
+namespace kq::detail {
+
+/// One warp's ring of weight pieces in shared memory, filled by bulk copies (compute capability 9.0
+/// and up).
+///
+/// A bulk copy moves 16-byte units between 16-byte boundaries, so it may also bring bytes of
+/// neighbouring rows. It never leaves `[first, last)`, the bytes of all weights (contract C5): the
+/// few bytes at the very ends that lie outside whole units are copied by `patch` with plain loads.
+/// A byte keeps its address modulo 128 in shared memory, since copies between differently aligned
+/// addresses are slower.
+class weight_ring {
+public:
+    /// Requires: called by all lanes of the warp. `barriers`: [stages]. `slots`: [stages * rows,
+    /// slot_bytes], 128-byte aligned. `[first, last)`: the bytes of all weights.
+    __device__ __forceinline__ weight_ring(uint64_t* barriers, unsigned char* slots, int stages,
+                                           int slot_bytes, const unsigned char* first,
+                                           const unsigned char* last, int lane)
+        : barriers_(barriers),
+          slots_(slots),
+          slot_bytes_(slot_bytes),
+          first_unit_(cuda::round_up(reinterpret_cast<uintptr_t>(first), uintptr_t{16})),
+          last_unit_(cuda::round_down(reinterpret_cast<uintptr_t>(last), uintptr_t{16})),
+          lane_(lane) {
+        if (lane == 0) {
+            for (int s = 0; s < stages; ++s) {
+                cuda::ptx::mbarrier_init(barriers + s, 1);
+            }
+            cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
+        }
+        __syncwarp();
+    }
+
+    /// Starts the copies of `rows` pieces of `bytes` bytes, `pitch` bytes apart, into the slots
+    /// from `slot` on.
+    /// Requires: called by one lane, after all lanes are done with what the stage held.
+    __device__ __forceinline__ void fill(int stage, int slot, const unsigned char* source,
+                                         int64_t pitch, int rows, int bytes) {
+        uint32_t total = 0;
+        for (int r = 0; r < rows; ++r) {
+            total += units_of(source + r * pitch, bytes).bytes;
+        }
+        cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta,
+                                             cuda::ptx::space_shared, barriers_ + stage, total);
+        for (int r = 0; r < rows; ++r) {
+            const unsigned char* row = source + r * pitch;
+            const units u = units_of(row, bytes);
+            if (u.bytes != 0) {
+                cuda::ptx::cp_async_bulk(cuda::ptx::space_cluster, cuda::ptx::space_global,
+                                         place(slot + r, row, u.start),
+                                         reinterpret_cast<const void*>(u.start), u.bytes,
+                                         barriers_ + stage);
+            }
+        }
+    }
+
+    /// Waits for a stage's copies. `parity`: how often the stage was waited for, modulo 2.
+    __device__ __forceinline__ void wait(int stage, uint32_t parity) const {
+        while (!cuda::ptx::mbarrier_try_wait_parity(barriers_ + stage, parity)) {
+        }
+    }
+
+    /// Where a piece lies in shared memory.
+    __device__ __forceinline__ unsigned char* piece(int slot, const unsigned char* source) const {
+        return place(slot, source, reinterpret_cast<uintptr_t>(source));
+    }
+
+    /// Copies the bytes of a piece that no bulk copy may bring, where there are any. Whole warp.
+    __device__ __forceinline__ void patch(int slot, const unsigned char* source, int bytes) const {
+        const auto start = reinterpret_cast<uintptr_t>(source);
+        const uintptr_t end = start + bytes;
+        if (start >= first_unit_ && end <= last_unit_) {
+            return;
+        }
+        copy_halves(slot, source, start, first_unit_ < end ? first_unit_ : end);
+        copy_halves(slot, source, last_unit_ > start ? last_unit_ : start, end);
+        // A later bulk copy may reuse the slot: it must not overtake these writes.
+        cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
+        __syncwarp();
+    }
+
+private:
+    struct units {
+        uintptr_t start;
+        uint32_t bytes;
+    };
+
+    /// The 16-byte units that bring a piece, cut to those that lie inside the weights.
+    __device__ __forceinline__ units units_of(const unsigned char* source, int bytes) const {
+        const auto address = reinterpret_cast<uintptr_t>(source);
+        const uintptr_t from = cuda::round_down(address, uintptr_t{16});
+        const uintptr_t to = cuda::round_up(address + bytes, uintptr_t{16});
+        const uintptr_t start = from > first_unit_ ? from : first_unit_;
+        const uintptr_t end = to < last_unit_ ? to : last_unit_;
+        return {start, start < end ? static_cast<uint32_t>(end - start) : 0};
+    }
+
+    /// Where the byte at `address` lies in the slot that holds the piece `source`.
+    __device__ __forceinline__ unsigned char* place(int slot, const unsigned char* source,
+                                                    uintptr_t address) const {
+        const uintptr_t base =
+            cuda::round_down(reinterpret_cast<uintptr_t>(source), uintptr_t{128});
+        return slots_ + slot * slot_bytes_ + (address - base);
+    }
+
+    __device__ __forceinline__ void copy_halves(int slot, const unsigned char* source,
+                                                uintptr_t from, uintptr_t to) const {
+        for (uintptr_t at = from + 2 * lane_; at < to; at += 64) {
+            *reinterpret_cast<uint16_t*>(place(slot, source, at)) =
+                *reinterpret_cast<const uint16_t*>(at);
+        }
+    }
+
+    uint64_t* barriers_;
+    unsigned char* slots_;
+    int slot_bytes_;
+    uintptr_t first_unit_;
+    uintptr_t last_unit_;
+    int lane_;
+};
+
+} // namespace kq::detail

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Everything kq offers.
+
+#include <kq/activation/image.hpp>
+#include <kq/activation/quantization.hpp>
+#include <kq/activation/quantize.cuh>
+#include <kq/blocks/encodings.hpp>
+#include <kq/dot/dots.hpp>
+#include <kq/gemv/dispatch.hpp>
+#include <kq/gemv/host_model.hpp>
+#include <kq/gemv/launch.cuh>
+#include <kq/reference/reference.hpp>
+#include <kq/status.hpp>
+#include <kq/version.hpp>

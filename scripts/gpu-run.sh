@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Runs what was built in build/bin on a machine with a GPU. OUT: the folder for results.
+#   scripts/gpu-run.sh tests|sanitizers|benchmarks ...
+set -u
+cd "$(dirname "$0")/.." || exit 1
+bin=build/bin
+out=${OUT:-out}
+mkdir -p "$out"
+export LD_LIBRARY_PATH="$bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+failed=0
+
+run() { # run NAME COMMAND...: keeps the output, prints its end
+    local name=$1
+    shift
+    echo "== $name"
+    "$@" > "$out/$name.txt" 2>&1
+    local code=$?
+    tail -n 6 "$out/$name.txt"
+    echo "exit code $code"
+    [ $code -eq 0 ] || failed=1
+}
+
+for what in "$@"; do
+    case $what in
+    tests)
+        run gpu-tests "$bin/kq_test_gpu"
+        ;;
+    sanitizers)
+        for tool in memcheck racecheck initcheck synccheck; do
+            run "sanitizer-$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 \
+                "$bin/kq_test_gpu" '~[large]~[repeat]'
+        done
+        ;;
+    benchmarks)
+        run gemv-benchmark "$bin/gemv_benchmark" --benchmark_out="$out/gemv.json" \
+            --benchmark_out_format=json --benchmark_counters_tabular=true
+        ;;
+    *)
+        echo "unknown: $what" >&2
+        failed=1
+        ;;
+    esac
+done
+exit $failed

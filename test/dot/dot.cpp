@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "golden.hpp"
+#include "samples.hpp"
+
+#include <kq/dot/dots.hpp>
+#include <kq/reference/reference.hpp>
+
+#include <memory>
+
+namespace {
+
+template <class E>
+constexpr int tile_blocks = kq::sliced_dot<E>::image::tile_blocks;
+
+/// The integers of each block, added up over the lanes that share it.
+struct block_integers {
+    std::vector<int> dots;
+    std::vector<int> mins;
+
+    bool operator==(const block_integers&) const = default;
+};
+
+template <class E>
+const std::vector<uint32_t>& table() {
+    static const std::vector<uint32_t> words = [] {
+        std::vector<uint32_t> t(static_cast<size_t>(kq::sliced_dot<E>::table_rows) * 32);
+        for (size_t i = 0; i < t.size(); ++i) {
+            t[i] = kq::sliced_dot<E>::table_row(static_cast<int>(i / 32));
+        }
+        return t;
+    }();
+    return words;
+}
+
+/// Dots at most one tile of blocks, lane by lane. The weights lie `offset` bytes past a 16-byte
+/// boundary and end where their allocation ends, so that a sanitizer sees every byte too far.
+template <class E>
+block_integers dot_lanes(const std::vector<typename E::block>& w,
+                         const std::vector<typename E::activation::block>& x, int offset) {
+    using dot = kq::sliced_dot<E>;
+    using image = typename dot::image;
+    const size_t bytes = w.size() * sizeof(w[0]);
+    const std::unique_ptr<unsigned char[]> memory(
+        new unsigned char[static_cast<size_t>(offset) + bytes]);
+    unsigned char* row = memory.get() + offset;
+    std::memcpy(row, w.data(), bytes);
+    const auto count = static_cast<int64_t>(w.size());
+    std::vector<unsigned char> tile(static_cast<size_t>(image::row_bytes(count)));
+    image::pack(x.data(), count, tile.data());
+
+    block_integers sums{std::vector<int>(w.size()), std::vector<int>(w.size())};
+    for (int l = 0; l < dot::slices * static_cast<int>(w.size()); ++l) {
+        const auto b = static_cast<size_t>(l / dot::slices);
+        const kq::lane where{l, l % dot::slices,
+                             reinterpret_cast<const unsigned char*>(table<E>().data())};
+        const auto anchor = dot::locate(row + b * sizeof(w[0]), where.slice);
+        const auto fragment = dot::template load<kq::cached_memory>(anchor, 0);
+        const auto activation = image::template load<kq::cached_memory>(tile.data(), l);
+        const kq::integers part = dot::dot(fragment, activation, where);
+        sums.dots[b] += part.dot;
+        sums.mins[b] += part.min;
+    }
+    return sums;
+}
+
+template <class E>
+block_integers reference(const std::vector<typename E::block>& w,
+                         const std::vector<typename E::activation::block>& x) {
+    block_integers sums;
+    for (size_t b = 0; b < w.size(); ++b) {
+        sums.dots.push_back(kq::reference::integer_dot<E>(w[b], x[b]));
+        sums.mins.push_back(kq::reference::integer_min<E>(w[b], x[b]));
+    }
+    return sums;
+}
+
+template <class E>
+std::vector<typename E::activation::block> random_activations(samples::generator& random) {
+    std::vector<typename E::activation::block> x;
+    for (int b = 0; b < tile_blocks<E>; ++b) {
+        x.push_back(samples::random_activation<typename E::activation>(random));
+    }
+    return x;
+}
+
+} // namespace
+
+TEST_CASE("the slices of a golden block add up to ggml's integers") {
+    samples::for_each_encoding([]<class E>() {
+        for (const golden::test_case& c : golden::load(kq::name_of(E::id))) {
+            INFO(c.name);
+            const auto w = c.as<typename E::block>("weight");
+            const auto x = c.as<typename E::activation::block>("activation_q8");
+            const int64_t count = c.k / E::elements;
+            REQUIRE(count <= tile_blocks<E>);
+            block_integers sums;
+            for (int64_t j = 0; j < c.m; ++j) {
+                for (int64_t r = 0; r < c.n; ++r) {
+                    const block_integers row =
+                        dot_lanes<E>({w.begin() + r * count, w.begin() + (r + 1) * count},
+                                     {x.begin() + j * count, x.begin() + (j + 1) * count}, 0);
+                    sums.dots.insert(sums.dots.end(), row.dots.begin(), row.dots.end());
+                    sums.mins.insert(sums.mins.end(), row.mins.begin(), row.mins.end());
+                }
+            }
+            CHECK(sums.dots == c.as<int>("integer_dot_i32"));
+            if (c.has("integer_min_i32")) {
+                CHECK(sums.mins == c.as<int>("integer_min_i32"));
+            }
+        }
+    });
+}
+
+TEST_CASE("the slices of 4096 random blocks add up to the reference's integers, at every alignment "
+          "that the encoding allows") {
+    samples::for_each_encoding([]<class E>() {
+        samples::generator random(7);
+        int offset = 0;
+        for (int round = 0; round < 4096 / tile_blocks<E>; ++round) {
+            std::vector<typename E::block> w;
+            for (int b = 0; b < tile_blocks<E>; ++b) {
+                w.push_back(samples::random_block<E>(random));
+            }
+            const auto x = random_activations<E>(random);
+            REQUIRE(dot_lanes<E>(w, x, offset) == reference<E>(w, x));
+            offset = (offset + kq::block_alignment<E>) % 16;
+        }
+    });
+}
+
+TEST_CASE("blocks with every field at an extreme give the reference's integers") {
+    samples::for_each_encoding([]<class E>() {
+        for (const unsigned char byte : {0x00, 0xff, 0x0f, 0xf0, 0x80, 0x7f, 0x55, 0xaa}) {
+            for (const int code : {127, -127, -128, 1}) {
+                INFO("bytes " << int{byte} << ", activation codes " << code);
+                const std::vector<typename E::block> w(tile_blocks<E>,
+                                                       samples::uniform_block<E>(byte));
+                typename E::activation::block block{};
+                for (int8_t& q : block.q) {
+                    q = static_cast<int8_t>(code);
+                }
+                const std::vector<typename E::activation::block> x(tile_blocks<E>, block);
+                CHECK(dot_lanes<E>(w, x, 0) == reference<E>(w, x));
+            }
+        }
+    });
+}
+
+TEST_CASE("every byte of a block reaches the slice that it belongs to") {
+    samples::for_each_encoding([]<class E>() {
+        samples::generator random(11);
+        const auto x = random_activations<E>(random);
+        for (size_t at = 0; at < sizeof(typename E::block); ++at) {
+            std::vector<typename E::block> w(tile_blocks<E>, samples::uniform_block<E>(0));
+            for (auto& block : w) { // one byte differs from zero in each block
+                reinterpret_cast<unsigned char*>(&block)[at] = static_cast<unsigned char>(random());
+            }
+            REQUIRE(dot_lanes<E>(w, x, 0) == reference<E>(w, x));
+        }
+    });
+}

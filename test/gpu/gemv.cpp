@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "gpu/memory.hpp"
+#include "instances/instances.hpp"
+#include "samples.hpp"
+#include "shapes.hpp"
+
+#include <kq/dot/dots.hpp>
+#include <kq/gemv/host_model.hpp>
+#include <kq/reference/reference.hpp>
+
+#include <cmath>
+#include <limits>
+
+namespace {
+
+using gpu::buffer;
+using gpu::placement;
+
+kq::device_facts device() {
+    kq::device_facts facts;
+    kq::check(instances::query_device(facts));
+    return facts;
+}
+
+/// The same bits, any NaN counting as equal to any NaN.
+template <class T>
+bool same(T a, T b) {
+    if constexpr (std::is_same_v<T, float>) {
+        return std::memcmp(&a, &b, sizeof(a)) == 0 || (std::isnan(a) && std::isnan(b));
+    } else {
+        return a.bits == b.bits || (std::isnan(kq::to_f32(a)) && std::isnan(kq::to_f32(b)));
+    }
+}
+
+template <class T>
+T of_float(float x) {
+    if constexpr (std::is_same_v<T, kq::f16>) {
+        return kq::to_f16(x);
+    } else if constexpr (std::is_same_v<T, kq::bf16>) {
+        return kq::to_bf16(x);
+    } else {
+        return x;
+    }
+}
+
+/// Where things lie and how far apart rows are, beyond the shape.
+struct layout {
+    placement weights = placement::exact;
+    int64_t activation_gap = 0; ///< elements between activation rows
+    int64_t output_gap = 0;     ///< elements between output rows
+};
+
+/// Runs the product on the GPU and in the host model, into outputs pre-filled with a pattern, and
+/// counts the elements that differ, gaps between rows included. `Guard` elements on either side of
+/// the output must keep the pattern.
+template <class E, kq::transport Via, class In, class Out>
+int64_t count_differences(const std::vector<typename E::block>& w, const std::vector<float>& values,
+                          samples::shape s, layout l) {
+    constexpr int64_t guard = 64;
+    const int64_t x_stride = s.k + l.activation_gap;
+    const int64_t y_stride = s.n + l.output_gap;
+    std::vector<In> x(static_cast<size_t>((s.m - 1) * x_stride + s.k), of_float<In>(1e9f));
+    for (int64_t j = 0; j < s.m; ++j) {
+        for (int64_t i = 0; i < s.k; ++i) {
+            x[static_cast<size_t>(j * x_stride + i)] =
+                of_float<In>(values[static_cast<size_t>(j * s.k + i)]);
+        }
+    }
+    const Out pattern = of_float<Out>(-12345.0f);
+    const auto y_elements = static_cast<size_t>((s.m - 1) * y_stride + s.n);
+    std::vector<Out> expected(y_elements + 2 * guard, pattern);
+
+    kq::dense_arguments a{.weights = w.data(),
+                          .activation = x.data(),
+                          .output = expected.data() + guard,
+                          .n = s.n,
+                          .k = s.k,
+                          .m = s.m,
+                          .activation_stride = x_stride,
+                          .output_stride = y_stride};
+    kq::check(kq::host_model<E>::launch(a));
+
+    const buffer weights(w, l.weights);
+    const buffer activation(x, placement::exact);
+    const buffer output(std::vector<Out>(expected.size(), pattern), placement::exact);
+    a.weights = weights.data();
+    a.activation = activation.as<const In>();
+    a.output = output.as<Out>() + guard;
+    using gemv = instances::gemv<E, Via>;
+    const buffer space(static_cast<size_t>(gemv::workspace_bytes(a)), placement::exact);
+    kq::check(gemv::launch(a, {space.data(), space.bytes()}, nullptr, device()));
+    gpu::check(cudaDeviceSynchronize(), "synchronize");
+
+    const std::vector<Out> y = output.download<Out>();
+    int64_t differences = 0;
+    for (size_t i = 0; i < y.size(); ++i) {
+        differences += !same(y[i], expected[i]);
+    }
+    return differences;
+}
+
+/// As above, with the types of activation and output chosen at run time, so that a loop over shapes
+/// covers each.
+template <class E, kq::transport Via>
+int64_t count_differences(int types, const std::vector<typename E::block>& w,
+                          const std::vector<float>& x, samples::shape s, layout l) {
+    using kq::bf16;
+    using kq::f16;
+    switch (types % 5) {
+    case 0:
+        return count_differences<E, Via, float, float>(w, x, s, l);
+    case 1:
+        return count_differences<E, Via, f16, f16>(w, x, s, l);
+    case 2:
+        return count_differences<E, Via, bf16, bf16>(w, x, s, l);
+    case 3:
+        return count_differences<E, Via, f16, float>(w, x, s, l);
+    default:
+        return count_differences<E, Via, float, bf16>(w, x, s, l);
+    }
+}
+
+constexpr placement placements[] = {placement::exact, placement::before_hole,
+                                    placement::after_hole};
+
+template <kq::transport Via>
+void compare_all_shapes() {
+    samples::for_each_encoding([]<class E>() {
+        int turn = 0;
+        for (const samples::shape s : samples::shapes<E>()) {
+            INFO("m " << s.m << ", n " << s.n << ", k " << s.k << ", turn " << turn);
+            const layout l{placements[turn % 3], turn % 2 * 5, turn % 4 == 3 ? 3 : 0};
+            const auto w = samples::random_weights<E>(s.n, s.k, 21);
+            const auto x = samples::gaussian(s.m * s.k, 22);
+            REQUIRE(count_differences<E, Via>(turn, w, x, s, l) == 0);
+            ++turn;
+        }
+    });
+}
+
+} // namespace
+
+TEST_CASE("the direct kernel gives the host model's bits for every m, n, k and element type") {
+    compare_all_shapes<kq::transport::direct>();
+}
+
+TEST_CASE("the bulk kernel gives the host model's bits for every m, n, k and element type") {
+    compare_all_shapes<kq::transport::bulk>();
+}
+
+TEST_CASE("weights at every alignment that the encoding allows, ending at an unmapped page, give "
+          "the host model's bits by both transports") {
+    samples::for_each_encoding([]<class E>() {
+        for (const int64_t n : {1, 2, 3, 5, 8}) { // different ends modulo 16
+            for (const int64_t k : {int64_t{E::elements}, int64_t{3 * E::elements}}) {
+                const auto w = samples::random_weights<E>(n, k, 31);
+                const auto x = samples::gaussian(k, 32);
+                for (const placement where : placements) {
+                    INFO("n " << n << ", k " << k << ", placement " << static_cast<int>(where));
+                    REQUIRE(count_differences<E, kq::transport::direct, float, float>(
+                                w, x, {1, n, k}, {where}) == 0);
+                    REQUIRE(count_differences<E, kq::transport::bulk, float, float>(w, x, {1, n, k},
+                                                                                    {where}) == 0);
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE("weights that start inside an allocation give the host model's bits at every offset") {
+    samples::for_each_encoding([]<class E>() {
+        const int64_t n = 5, k = 5 * E::elements;
+        const auto w = samples::random_weights<E>(n, k, 33);
+        const auto x = samples::gaussian(k, 34);
+        std::vector<float> expected(static_cast<size_t>(n));
+        kq::dense_arguments a{
+            .weights = w.data(), .activation = x.data(), .output = expected.data(), .n = n, .k = k};
+        kq::check(kq::host_model<E>::launch(a));
+        const size_t bytes = w.size() * sizeof(w[0]);
+        const buffer activation(x, placement::exact);
+        for (int offset = 0; offset < 16; offset += kq::block_alignment<E>) {
+            INFO("offset " << offset);
+            const buffer memory(bytes + static_cast<size_t>(offset), placement::exact);
+            gpu::check(
+                cudaMemcpy(memory.as<char>() + offset, w.data(), bytes, cudaMemcpyHostToDevice),
+                "copy");
+            const buffer output(std::vector<float>(static_cast<size_t>(n), -1), placement::exact);
+            a.weights = memory.as<char>() + offset;
+            a.activation = activation.as<const float>();
+            a.output = output.as<float>();
+            const auto run = [&]<kq::transport Via>() {
+                using gemv = instances::gemv<E, Via>;
+                const buffer space(static_cast<size_t>(gemv::workspace_bytes(a)), placement::exact);
+                kq::check(gemv::launch(a, {space.data(), space.bytes()}, nullptr, device()));
+                CHECK(output.download<float>() == expected);
+            };
+            run.template operator()<kq::transport::direct>();
+            run.template operator()<kq::transport::bulk>();
+        }
+    });
+}
+
+TEST_CASE("NaN, infinities, subnormals and values beyond f16 give the host model's bits") {
+    samples::for_each_encoding([]<class E>() {
+        const samples::shape s{6, 17, 1024};
+        const auto w = samples::random_weights<E>(s.n, s.k, 41);
+        auto x = samples::gaussian(s.m * s.k, 42);
+        x[5] = std::numeric_limits<float>::quiet_NaN();
+        x[1024 + 700] = -std::numeric_limits<float>::infinity();
+        for (int i = 0; i < 1024; ++i) {
+            x[2048 + i] *= 1e-40f;  // subnormal
+            x[3072 + i] *= 1e38f;   // up to overflow
+            x[4096 + i] = 0;        // nothing at all
+            x[5120 + i] *= 65504.f; // the f16 range and beyond
+        }
+        CHECK(count_differences<E, kq::transport::direct, float, float>(w, x, s, {}) == 0);
+        CHECK(count_differences<E, kq::transport::bulk, float, float>(w, x, s, {}) == 0);
+        CHECK(count_differences<E, kq::transport::bulk, float, kq::f16>(w, x, s, {}) == 0);
+    });
+}
+
+TEST_CASE("a row too long for shared memory goes by the direct kernel and gives the same bits") {
+    samples::for_each_encoding([]<class E>() {
+        const samples::shape s{1, 3, 262144};
+        const auto w = samples::random_weights<E>(s.n, s.k, 51);
+        const auto x = samples::gaussian(s.k, 52);
+        CHECK(count_differences<E, kq::transport::automatic, float, float>(w, x, s, {}) == 0);
+    });
+}
+
+TEST_CASE("large products agree with the reference on sampled rows", "[large]") {
+    samples::for_each_encoding([]<class E>() {
+        const int64_t n = 14336, k = 4096;
+        const auto w = samples::random_weights<E>(n, k, 61);
+        const auto x = samples::gaussian(k, 62);
+        const buffer weights(w, placement::exact);
+        const buffer activation(x, placement::exact);
+        const buffer output(static_cast<size_t>(n) * 4, placement::exact);
+        const kq::dense_arguments a{.weights = weights.data(),
+                                    .activation = activation.as<const float>(),
+                                    .output = output.as<float>(),
+                                    .n = n,
+                                    .k = k};
+        using gemv = instances::gemv<E>;
+        const buffer space(static_cast<size_t>(gemv::workspace_bytes(a)), placement::exact);
+        kq::check(gemv::launch(a, {space.data(), space.bytes()}, nullptr, device()));
+        const auto y = output.download<float>();
+        std::vector<typename E::activation::block> blocks;
+        for (int64_t at = 0; at < k; at += E::elements) {
+            blocks.push_back(kq::quantize_block<typename E::activation>(x.data() + at));
+        }
+        std::vector<float> sampled;
+        std::vector<double> expected;
+        for (int64_t r = 0; r < n; r += 13) {
+            sampled.push_back(y[static_cast<size_t>(r)]);
+            expected.push_back(kq::reference::dot<E>(w.data() + r * (k / E::elements),
+                                                     blocks.data(), k / E::elements));
+        }
+        CHECK(samples::nmse(sampled, expected) <= 1e-6);
+    });
+}
+
+TEST_CASE("a captured graph replays with a changed activation, bit for bit") {
+    using E = kq::q4_k;
+    const samples::shape s{2, 65, 2048};
+    const auto w = samples::random_weights<E>(s.n, s.k, 71);
+    const buffer weights(w, placement::exact);
+    const buffer activation(static_cast<size_t>(s.m * s.k) * 4, placement::exact);
+    const buffer output(static_cast<size_t>(s.m * s.n) * 4, placement::exact);
+    kq::dense_arguments a{.weights = weights.data(),
+                          .activation = activation.as<const float>(),
+                          .output = output.as<float>(),
+                          .n = s.n,
+                          .k = s.k,
+                          .m = s.m};
+    using gemv = instances::gemv<E>;
+    const buffer space(static_cast<size_t>(gemv::workspace_bytes(a)), placement::exact);
+    cudaStream_t stream = nullptr;
+    gpu::check(cudaStreamCreate(&stream), "create stream");
+    gpu::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
+    kq::check(gemv::launch(a, {space.data(), space.bytes()}, stream, device()));
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    gpu::check(cudaStreamEndCapture(stream, &graph), "end capture");
+    gpu::check(cudaGraphInstantiate(&executable, graph, 0), "instantiate");
+    for (uint64_t seed = 72; seed < 75; ++seed) {
+        const auto x = samples::gaussian(s.m * s.k, seed);
+        gpu::check(cudaMemcpy(activation.data(), x.data(), x.size() * 4, cudaMemcpyHostToDevice),
+                   "copy");
+        gpu::check(cudaGraphLaunch(executable, stream), "launch graph");
+        gpu::check(cudaStreamSynchronize(stream), "synchronize");
+        std::vector<float> expected(static_cast<size_t>(s.m * s.n));
+        kq::dense_arguments host = a;
+        host.weights = w.data();
+        host.activation = x.data();
+        host.output = expected.data();
+        kq::check(kq::host_model<E>::launch(host));
+        CHECK(output.download<float>() == expected);
+    }
+    gpu::check(cudaGraphExecDestroy(executable), "destroy graph");
+    gpu::check(cudaGraphDestroy(graph), "destroy graph");
+    gpu::check(cudaStreamDestroy(stream), "destroy stream");
+}
+
+TEST_CASE("a thousand runs give the same bits", "[repeat]") {
+    samples::for_each_encoding([]<class E>() {
+        const samples::shape s{1, 513, 4096};
+        const auto w = samples::random_weights<E>(s.n, s.k, 81);
+        const auto x = samples::gaussian(s.k, 82);
+        const buffer weights(w, placement::exact);
+        const buffer activation(x, placement::exact);
+        const buffer output(static_cast<size_t>(s.n) * 4, placement::exact);
+        const kq::dense_arguments a{.weights = weights.data(),
+                                    .activation = activation.as<const float>(),
+                                    .output = output.as<float>(),
+                                    .n = s.n,
+                                    .k = s.k};
+        using gemv = instances::gemv<E>;
+        const buffer space(static_cast<size_t>(gemv::workspace_bytes(a)), placement::exact);
+        std::vector<float> first;
+        int changed = 0;
+        for (int run = 0; run < 1000; ++run) {
+            kq::check(gemv::launch(a, {space.data(), space.bytes()}, nullptr, device()));
+            const auto y = output.download<float>();
+            first = run == 0 ? y : first;
+            changed += y != first;
+        }
+        CHECK(changed == 0);
+    });
+}
+
+TEST_CASE("a refused call launches and writes nothing") {
+    using E = kq::q4_k;
+    const buffer weights(samples::random_weights<E>(4, 256, 91), placement::exact);
+    const buffer activation(samples::gaussian(256, 92), placement::exact);
+    const std::vector<float> pattern(4, 3.0f);
+    const buffer output(pattern, placement::exact);
+    const buffer space(4096, placement::exact);
+    kq::dense_arguments a{.weights = weights.data(),
+                          .activation = activation.as<const float>(),
+                          .output = output.as<float>(),
+                          .n = 4,
+                          .k = 256};
+    const auto refused = [&](kq::workspace lent) {
+        return instances::gemv<E>::launch(a, lent, nullptr, device());
+    };
+    CHECK(refused({space.data(), 16}).subject() == std::string("workspace"));
+    CHECK(refused({nullptr, 4096}).subject() == std::string("workspace"));
+    a.k = 255;
+    CHECK(refused({space.data(), 4096}).subject() == std::string("k"));
+    a.k = 256;
+    a.weights = weights.as<char>() + 8;
+    CHECK(refused({space.data(), 4096}).subject() == std::string("weights"));
+    gpu::check(cudaDeviceSynchronize(), "synchronize");
+    CHECK(output.download<float>() == pattern);
+}
+
+TEST_CASE("a CUDA error comes back with its name") {
+    using E = kq::q4_k;
+    const buffer weights(samples::random_weights<E>(4, 256, 93), placement::exact);
+    const buffer activation(samples::gaussian(256, 94), placement::exact);
+    const buffer output(16, placement::exact);
+    const buffer space(4096, placement::exact);
+    const kq::dense_arguments a{.weights = weights.data(),
+                                .activation = activation.as<const float>(),
+                                .output = output.as<float>(),
+                                .n = 4,
+                                .k = 256};
+    kq::device_facts larger = device(); // claims more shared memory than there is
+    larger.shared_bytes_per_block = 1 << 20;
+    const kq::status s =
+        instances::gemv<E>::multiply({.weights = weights.data(),
+                                      .activation = activation.as<const float>(),
+                                      .output = output.as<float>(),
+                                      .n = 4,
+                                      .k = int64_t{256} * 2048},
+                                     {space.data(), size_t{1} << 40}, nullptr, larger);
+    CHECK(s.code() == kq::error::cuda);
+    CHECK(std::string(s.rule()).rfind("cudaError", 0) == 0);
+    (void)cudaGetLastError();
+    CHECK(instances::gemv<E>::launch(a, {space.data(), space.bytes()}, nullptr, device()).ok());
+}
