@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs what was built in build/bin on a machine with a GPU. OUT: the folder for results.
+# Runs what was built in BIN (build/all/bin) on a machine with a GPU. OUT: the folder for results.
 #   scripts/gpu-run.sh tests|sanitizers|benchmarks ...
 set -u
 cd "$(dirname "$0")/.." || exit 1
-bin=build/bin
+bin=${BIN:-build/all/bin}
 out=${OUT:-out}
 mkdir -p "$out"
 export LD_LIBRARY_PATH="$bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"

@@ -11,7 +11,7 @@ template <class Encoding, kq::transport Via>
 using composed = kq::gemv<Encoding, kq::by(kq::policies::warp, Via)>;
 
 template <class Encoding, kq::transport Via>
-int64_t gemv<Encoding, Via>::workspace_bytes(const kq::dense_arguments& a) {
+size_t gemv<Encoding, Via>::workspace_bytes(const kq::dense_arguments& a) {
     return composed<Encoding, Via>::workspace_bytes(a);
 }
 

@@ -15,7 +15,7 @@ namespace instances {
 /// `kq::gemv<Encoding, kq::by(kq::policies::warp, Via)>`, compiled elsewhere.
 template <class Encoding, kq::transport Via = kq::transport::automatic>
 struct gemv {
-    static int64_t workspace_bytes(const kq::dense_arguments& a);
+    static size_t workspace_bytes(const kq::dense_arguments& a);
     static kq::status can_implement(const kq::dense_arguments& a, kq::workspace space,
                                     const kq::device_facts& device);
     static kq::status quantize(const kq::dense_arguments& a, kq::workspace space,

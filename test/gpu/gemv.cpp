@@ -88,7 +88,7 @@ int64_t count_differences(const std::vector<typename E::block>& w, const std::ve
     a.activation = activation.as<const In>();
     a.output = output.as<Out>() + guard;
     using gemv = instances::gemv<E, Via>;
-    const buffer space(static_cast<size_t>(gemv::workspace_bytes(a)), placement::exact);
+    const buffer space(gemv::workspace_bytes(a), placement::exact);
     kq::check(gemv::launch(a, {space.data(), space.bytes()}, nullptr, device()));
     gpu::check(cudaDeviceSynchronize(), "synchronize");
 
@@ -191,7 +191,7 @@ TEST_CASE("weights that start inside an allocation give the host model's bits at
             a.output = output.as<float>();
             const auto run = [&]<kq::transport Via>() {
                 using gemv = instances::gemv<E, Via>;
-                const buffer space(static_cast<size_t>(gemv::workspace_bytes(a)), placement::exact);
+                const buffer space(gemv::workspace_bytes(a), placement::exact);
                 kq::check(gemv::launch(a, {space.data(), space.bytes()}, nullptr, device()));
                 CHECK(output.download<float>() == expected);
             };
@@ -243,7 +243,7 @@ TEST_CASE("large products agree with the reference on sampled rows", "[large]") 
                                     .n = n,
                                     .k = k};
         using gemv = instances::gemv<E>;
-        const buffer space(static_cast<size_t>(gemv::workspace_bytes(a)), placement::exact);
+        const buffer space(gemv::workspace_bytes(a), placement::exact);
         kq::check(gemv::launch(a, {space.data(), space.bytes()}, nullptr, device()));
         const auto y = output.download<float>();
         std::vector<typename E::activation::block> blocks;
@@ -275,7 +275,7 @@ TEST_CASE("a captured graph replays with a changed activation, bit for bit") {
                           .k = s.k,
                           .m = s.m};
     using gemv = instances::gemv<E>;
-    const buffer space(static_cast<size_t>(gemv::workspace_bytes(a)), placement::exact);
+    const buffer space(gemv::workspace_bytes(a), placement::exact);
     cudaStream_t stream = nullptr;
     gpu::check(cudaStreamCreate(&stream), "create stream");
     gpu::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
@@ -317,7 +317,7 @@ TEST_CASE("a thousand runs give the same bits", "[repeat]") {
                                     .n = s.n,
                                     .k = s.k};
         using gemv = instances::gemv<E>;
-        const buffer space(static_cast<size_t>(gemv::workspace_bytes(a)), placement::exact);
+        const buffer space(gemv::workspace_bytes(a), placement::exact);
         std::vector<float> first;
         int changed = 0;
         for (int run = 0; run < 1000; ++run) {

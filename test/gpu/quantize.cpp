@@ -42,7 +42,7 @@ std::vector<unsigned char> quantize(const T* x, size_t count, int64_t k, int64_t
                           .k = k,
                           .m = m,
                           .activation_stride = stride};
-    const auto bytes = static_cast<size_t>(instances::gemv<E>::workspace_bytes(a));
+    const auto bytes = instances::gemv<E>::workspace_bytes(a);
     const buffer space(std::vector<unsigned char>(bytes, 0xcd), placement::exact);
     kq::check(instances::gemv<E>::quantize(a, {space.data(), bytes}, nullptr, device));
     return space.download<unsigned char>();
@@ -206,7 +206,7 @@ TEST_CASE("an activation that is only aligned to its element quantizes to the sa
                               .output = memory.as<float>(),
                               .n = 1,
                               .k = k};
-        const auto bytes = static_cast<size_t>(instances::gemv<E>::workspace_bytes(a));
+        const auto bytes = instances::gemv<E>::workspace_bytes(a);
         const buffer space(bytes, placement::exact);
         kq::check(instances::gemv<E>::quantize(a, {space.data(), bytes}, nullptr, device));
         // These values hold no NaN scale before block 6; compare the whole of what lies before.

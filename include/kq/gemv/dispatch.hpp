@@ -11,9 +11,9 @@ namespace kq {
 namespace detail {
 
 template <class F, class... Encodings>
-status dispatch(encoding e, F& f, type_list<Encodings...>) {
+status dispatch([[maybe_unused]] encoding e, F& f, type_list<Encodings...>) {
     status result = status::invalid("encoding", "is none that this call was compiled for");
-    const auto call = [&]<class Encoding>() {
+    [[maybe_unused]] const auto call = [&]<class Encoding>() {
         if constexpr (cuda::std::is_void_v<decltype(f.template operator()<Encoding>())>) {
             f.template operator()<Encoding>();
             result = {};

@@ -43,15 +43,18 @@ __device__ __forceinline__ float butterfly(float x) {
     return x;
 }
 
-/// Writes the lookup table, each row's word into the columns of all 32 lanes. Whole thread block.
+/// Writes the lookup table, if there is one, each row's word into the columns of all 32 lanes.
+/// Whole thread block.
 template <class Dot>
 __device__ __forceinline__ void fill_table(unsigned char* table, int lane, int warp, int warps) {
     static_assert(Dot::table_rows % 32 == 0);
-    for (int first = 32 * warp; first < Dot::table_rows; first += 32 * warps) {
-        const uint32_t row = Dot::table_row(first + lane);
-        for (int i = 0; i < 32; ++i) {
-            const uint32_t word = __shfl_sync(~0u, row, i);
-            reinterpret_cast<uint32_t*>(table)[(first + i) * 32 + lane] = word;
+    if constexpr (Dot::table_rows > 0) {
+        for (int first = 32 * warp; first < Dot::table_rows; first += 32 * warps) {
+            const uint32_t row = Dot::table_row(first + lane);
+            for (int i = 0; i < 32; ++i) {
+                const uint32_t word = __shfl_sync(~0u, row, i);
+                reinterpret_cast<uint32_t*>(table)[(first + i) * 32 + lane] = word;
+            }
         }
     }
 }
@@ -102,10 +105,8 @@ __device__ __forceinline__ void run_direct(const kernel_parameters<Config>& p,
     constexpr int rows = Config::policy.rows;
     const auto& map = p.mapping;
 
-    if constexpr (loop::dot::table_rows > 0) {
-        fill_table<typename loop::dot>(shared, at.lane, at.warp, Config::policy.warps);
-        __syncthreads();
-    }
+    fill_table<typename loop::dot>(shared, at.lane, at.warp, Config::policy.warps);
+    __syncthreads();
     const lane where = loop::lane_at(at.lane, shared);
     const unsigned char* image = map.image_row(at.batch); // [tiles, tile_bytes]
 
@@ -139,7 +140,7 @@ __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
     weight_ring ring(reinterpret_cast<uint64_t*>(shared + barriers_at<encoding>()) +
                          at.warp * bulk.stages,
                      image + map.image_bytes + at.warp * ring_slots * bulk.slot_bytes, bulk.stages,
-                     bulk.slot_bytes, map.weights, map.weights_end(), at.lane);
+                     rows, bulk.slot_bytes, map.weights, map.weights_end(), at.lane);
 
     const int64_t piece_pitch = int64_t{bulk.piece_blocks} * block_bytes<encoding>;
     const auto blocks_of = [&](int piece) {
@@ -155,16 +156,24 @@ __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
             return;
         }
         if (at.lane == 0) {
-            ring.fill(stage, stage * rows,
-                      map.weight_row(static_cast<int>(first_row)) + next_piece * piece_pitch,
-                      map.row_bytes, static_cast<int>(min(int64_t{rows}, map.n - first_row)),
-                      blocks_of(next_piece) * block_bytes<encoding>);
+            const int bytes = blocks_of(next_piece) * block_bytes<encoding>;
+            const unsigned char* source =
+                map.weight_row(static_cast<int>(first_row)) + next_piece * piece_pitch;
+#pragma unroll 1
+            for (int r = 0; r < rows; ++r) {
+                if (first_row + r < map.n) {
+                    ring.fill(stage, stage * rows + r, source + r * map.row_bytes, bytes);
+                } else {
+                    ring.skip(stage);
+                }
+            }
         }
         if (++next_piece == bulk.pieces) {
             next_piece = 0;
             next_group += at.group_step;
         }
     };
+#pragma unroll 1
     for (int stage = 0; stage < bulk.stages; ++stage) {
         fill(stage);
     }
@@ -172,7 +181,7 @@ __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
     fill_table<typename loop::dot>(shared, at.lane, at.warp, policy.warps);
     const unsigned char* source = map.image_row(at.batch); // [image_bytes]
     for (int i = static_cast<int>(threadIdx.x) * 16; i < map.image_bytes; i += policy.warps * 512) {
-        *reinterpret_cast<words<4>*>(image + i) = cached_memory::load<words<4>>(source + i);
+        *reinterpret_cast<words<4>*>(image + i) = streamed_memory::load<words<4>>(source + i);
     }
     __syncthreads();
 

@@ -92,9 +92,9 @@ struct gemv {
     using image = typename sliced_dot<Encoding>::image;
 
     /// Bytes of workspace that `launch` needs; 0 for arguments that it refuses.
-    static int64_t workspace_bytes(const arguments& a) {
+    static size_t workspace_bytes(const arguments& a) {
         gemv_plan plan;
-        return plan_sizes<Encoding>(a, plan).ok() ? plan.workspace_bytes : 0;
+        return plan_sizes<Encoding>(a, plan).ok() ? static_cast<size_t>(plan.workspace_bytes) : 0;
     }
 
     /// Whether `launch` would accept these arguments on this device, and if not, why.

@@ -101,6 +101,7 @@ KQ_API constexpr int image_at(const policy& p) {
 /// Errors: names the argument and the rule it breaks. An `n`, `m` or `k` of zero is no error.
 template <dottable Encoding>
 status plan_sizes(const dense_arguments& a, gemv_plan& plan) {
+    plan = {};
     constexpr int64_t most = std::numeric_limits<int>::max();
     using image = typename sliced_dot<Encoding>::image;
     if (a.n < 0 || a.n > most) {
@@ -114,8 +115,13 @@ status plan_sizes(const dense_arguments& a, gemv_plan& plan) {
                                         ? "must be a non-negative multiple of 32, the block"
                                         : "must be a non-negative multiple of 256, the block");
     }
-    if (a.k / Encoding::elements > most / std::max(block_bytes<Encoding>, image::tile_bytes)) {
-        return status::invalid("k", "a row must stay below 2^31 bytes");
+    const int64_t row_blocks = a.k / Encoding::elements;
+    // Lanes count the bytes of a row in int.
+    if (row_blocks > most / block_bytes<Encoding> ||
+        image::tiles(row_blocks) > most / image::tile_bytes) {
+        return status::invalid("k",
+                               "a weight row and its quantized activation must each stay below "
+                               "2^31 bytes");
     }
     if (a.activation_stride != 0 && a.activation_stride < a.k) {
         return status::invalid("activation_stride", "must be 0 or at least k");
@@ -123,7 +129,7 @@ status plan_sizes(const dense_arguments& a, gemv_plan& plan) {
     if (a.output_stride != 0 && a.output_stride < a.n) {
         return status::invalid("output_stride", "must be 0 or at least n");
     }
-    plan.row_blocks = static_cast<int>(a.k / Encoding::elements);
+    plan.row_blocks = static_cast<int>(row_blocks);
     plan.row_bytes = int64_t{plan.row_blocks} * block_bytes<Encoding>;
     plan.image_bytes = image::row_bytes(plan.row_blocks);
     plan.workspace_bytes = a.n == 0 ? 0 : detail::checked_product(a.m, plan.image_bytes);

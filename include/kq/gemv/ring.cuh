@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kq/config.hpp>
+#include <kq/memory.hpp>
 
 #include <cuda/cmath>
 #include <cuda/ptx>
@@ -21,7 +22,7 @@ public:
     /// Requires: called by all lanes of the warp. `barriers`: [stages]. `slots`: [stages * rows,
     /// slot_bytes], 128-byte aligned. `[first, last)`: the bytes of all weights.
     __device__ __forceinline__ weight_ring(uint64_t* barriers, unsigned char* slots, int stages,
-                                           int slot_bytes, const unsigned char* first,
+                                           int rows, int slot_bytes, const unsigned char* first,
                                            const unsigned char* last, int lane)
         : barriers_(barriers),
           slots_(slots),
@@ -30,35 +31,38 @@ public:
           last_unit_(cuda::round_down(reinterpret_cast<uintptr_t>(last), uintptr_t{16})),
           lane_(lane) {
         if (lane == 0) {
+#pragma unroll 1
             for (int s = 0; s < stages; ++s) {
-                cuda::ptx::mbarrier_init(barriers + s, 1);
+                cuda::ptx::mbarrier_init(barriers + s, rows);
             }
             cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
         }
         __syncwarp();
     }
 
-    /// Starts the copies of `rows` pieces of `bytes` bytes, `pitch` bytes apart, into the slots
-    /// from `slot` on.
+    /// Starts the copy of a row's piece of `bytes` bytes into a slot. A stage is complete once each
+    /// of its `rows` slots was filled or skipped.
     /// Requires: called by one lane, after all lanes are done with what the stage held.
     __device__ __forceinline__ void fill(int stage, int slot, const unsigned char* source,
-                                         int64_t pitch, int rows, int bytes) {
-        uint32_t total = 0;
-        for (int r = 0; r < rows; ++r) {
-            total += units_of(source + r * pitch, bytes).bytes;
+                                         int bytes) const {
+        const auto address = reinterpret_cast<uintptr_t>(source);
+        // The 16-byte units that bring the piece, cut to those that lie inside the weights.
+        const uintptr_t from = cuda::round_down(address, uintptr_t{16});
+        const uintptr_t to = cuda::round_up(address + bytes, uintptr_t{16});
+        const uintptr_t start = from > first_unit_ ? from : first_unit_;
+        const uintptr_t end = to < last_unit_ ? to : last_unit_;
+        const uint32_t total = start < end ? static_cast<uint32_t>(end - start) : 0;
+        expect(stage, total);
+        if (total != 0) {
+            cuda::ptx::cp_async_bulk(
+                cuda::ptx::space_cluster, cuda::ptx::space_global, place(slot, source, start),
+                reinterpret_cast<const void*>(start), total, barriers_ + stage);
         }
-        cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta,
-                                             cuda::ptx::space_shared, barriers_ + stage, total);
-        for (int r = 0; r < rows; ++r) {
-            const unsigned char* row = source + r * pitch;
-            const units u = units_of(row, bytes);
-            if (u.bytes != 0) {
-                cuda::ptx::cp_async_bulk(cuda::ptx::space_cluster, cuda::ptx::space_global,
-                                         place(slot + r, row, u.start),
-                                         reinterpret_cast<const void*>(u.start), u.bytes,
-                                         barriers_ + stage);
-            }
-        }
+    }
+
+    /// Leaves a slot of a stage as it is.
+    __device__ __forceinline__ void skip(int stage) const {
+        expect(stage, 0);
     }
 
     /// Waits for a stage's copies. `parity`: how often the stage was waited for, modulo 2.
@@ -87,19 +91,9 @@ public:
     }
 
 private:
-    struct units {
-        uintptr_t start;
-        uint32_t bytes;
-    };
-
-    /// The 16-byte units that bring a piece, cut to those that lie inside the weights.
-    __device__ __forceinline__ units units_of(const unsigned char* source, int bytes) const {
-        const auto address = reinterpret_cast<uintptr_t>(source);
-        const uintptr_t from = cuda::round_down(address, uintptr_t{16});
-        const uintptr_t to = cuda::round_up(address + bytes, uintptr_t{16});
-        const uintptr_t start = from > first_unit_ ? from : first_unit_;
-        const uintptr_t end = to < last_unit_ ? to : last_unit_;
-        return {start, start < end ? static_cast<uint32_t>(end - start) : 0};
+    __device__ __forceinline__ void expect(int stage, uint32_t bytes) const {
+        cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta,
+                                             cuda::ptx::space_shared, barriers_ + stage, bytes);
     }
 
     /// Where the byte at `address` lies in the slot that holds the piece `source`.
@@ -112,9 +106,10 @@ private:
 
     __device__ __forceinline__ void copy_halves(int slot, const unsigned char* source,
                                                 uintptr_t from, uintptr_t to) const {
+#pragma unroll 1
         for (uintptr_t at = from + 2 * lane_; at < to; at += 64) {
             *reinterpret_cast<uint16_t*>(place(slot, source, at)) =
-                *reinterpret_cast<const uint16_t*>(at);
+                streamed_memory::load<uint16_t>(reinterpret_cast<const unsigned char*>(at));
         }
     }
 

@@ -1,0 +1,15 @@
+# kq_readme_example(OUTPUT): writes the README's first C++ block to a file, so that it is compiled as
+# it is shown.
+function(kq_readme_example output)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/README.md)
+  file(READ ${PROJECT_SOURCE_DIR}/README.md readme)
+  string(FIND "${readme}" "```cpp\n" begin)
+  if(begin EQUAL -1)
+    message(FATAL_ERROR "README.md has no C++ example")
+  endif()
+  math(EXPR begin "${begin} + 7")
+  string(SUBSTRING "${readme}" ${begin} -1 rest)
+  string(FIND "${rest}" "```" end)
+  string(SUBSTRING "${rest}" 0 ${end} example)
+  file(CONFIGURE OUTPUT ${output} CONTENT "${example}" @ONLY)
+endfunction()

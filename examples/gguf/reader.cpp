@@ -1,0 +1,432 @@
+#include "reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <concepts>
+#include <limits>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace gguf {
+namespace {
+
+using std::to_string;
+
+constexpr std::string_view alignment_key = "general.alignment";
+
+constexpr std::uint32_t u32_value = 4;
+constexpr std::uint32_t string_value = 8;
+constexpr std::uint32_t array_value = 9;
+
+// The least bytes of a metadata value by its type number; exact for all but string and array.
+constexpr std::array<std::uint64_t, 13> value_bytes{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
+
+// An empty key, a type number and a value of one byte.
+constexpr std::uint64_t least_metadata_bytes = 8 + 4 + 1;
+
+// An empty name, one dimension, a type number and an offset.
+constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 8 + 4 + 8;
+
+constexpr std::size_t longest_compared_name = 128;
+
+// Takes values off the front of a file. Every failure names the subject that was entered last.
+class cursor {
+public:
+    explicit cursor(std::span<const std::byte> rest) : rest_(rest) {}
+
+    void enter(std::string subject) { subject_ = std::move(subject); }
+
+    std::uint64_t left() const { return rest_.size(); }
+
+    [[noreturn]] void fail(const std::string& rule) const { throw error(subject_ + ": " + rule); }
+
+    std::span<const std::byte> take(std::uint64_t count, std::string_view field) {
+        if (count > left()) {
+            fail(std::string(field) + " needs " + to_string(count) + " bytes, " +
+                 to_string(left()) + " are left in the file");
+        }
+        const auto taken = rest_.first(static_cast<std::size_t>(count));
+        rest_ = rest_.subspan(taken.size());
+        return taken;
+    }
+
+    template <std::unsigned_integral Value>
+    Value number(std::string_view field) {
+        Value value = 0;
+        int shift = 0;
+        for (const std::byte stored : take(sizeof(Value), field)) {
+            value |= std::to_integer<Value>(stored) << shift;
+            shift += 8;
+        }
+        return value;
+    }
+
+    std::string_view text(std::string_view field) {
+        const auto length = number<std::uint64_t>(field);
+        const auto bytes = take(length, field);
+        return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    }
+
+    // Refuses a count whose elements, of at least so many bytes each, cannot all be there.
+    void require_room(std::string_view field, std::uint64_t count, std::uint64_t bytes) const {
+        if (count > left() / bytes) {
+            fail(std::string(field) + " " + to_string(count) + " cannot fit in the " +
+                 to_string(left()) + " bytes left in the file");
+        }
+    }
+
+private:
+    std::span<const std::byte> rest_;
+    std::string subject_;
+};
+
+std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) {
+    if (a != 0 && b > std::numeric_limits<std::uint64_t>::max() / a) {
+        return std::nullopt;
+    }
+    return a * b;
+}
+
+std::uint32_t read_version(cursor& in) {
+    const auto magic = in.take(4, "magic");
+    const std::string_view found(reinterpret_cast<const char*>(magic.data()), magic.size());
+    if (found != "GGUF") {
+        in.fail("magic is " + printable(found) + ", not \"GGUF\"");
+    }
+    const auto version = in.number<std::uint32_t>("version");
+    if (version != 0 && (version & 0xffff) == 0) {
+        in.fail("version " + to_string(version) +
+                " is byte-swapped: a big-endian file, only little-endian ones are supported");
+    }
+    if (version != 2 && version != 3) {
+        in.fail("version " + to_string(version) + " is not supported, only 2 and 3 are");
+    }
+    return version;
+}
+
+std::uint32_t read_value_type(cursor& in, std::string_view field) {
+    const auto type = in.number<std::uint32_t>(field);
+    if (type >= value_bytes.size()) {
+        in.fail(std::string(field) + " " + to_string(type) + " is unknown, the last one is " +
+                to_string(value_bytes.size() - 1));
+    }
+    return type;
+}
+
+void skip_array(cursor& in) {
+    const auto type = read_value_type(in, "array element type");
+    if (type == array_value) {
+        in.fail("an array of arrays is not supported");
+    }
+    const auto length = in.number<std::uint64_t>("array length");
+    in.require_room("array length", length, value_bytes[type]);
+    if (type != string_value) {
+        in.take(length * value_bytes[type], "array");
+        return;
+    }
+    for (std::uint64_t i = 0; i < length; ++i) {
+        in.text("array string");
+    }
+}
+
+std::uint32_t read_alignment(cursor& in, std::uint32_t type) {
+    if (type != u32_value) {
+        in.fail("value type " + to_string(type) + " is not u32 (" + to_string(u32_value) + ")");
+    }
+    const auto alignment = in.number<std::uint32_t>("value");
+    if (!std::has_single_bit(alignment)) {
+        in.fail("alignment " + to_string(alignment) + " is not a power of two");
+    }
+    return alignment;
+}
+
+metadata_entry read_metadata(cursor& in, std::uint32_t& alignment) {
+    metadata_entry entry{in.text("key"), std::nullopt};
+    in.enter("metadata " + printable(entry.key));
+    const auto type = read_value_type(in, "value type");
+    if (entry.key == alignment_key) {
+        alignment = read_alignment(in, type);
+    } else if (type == string_value) {
+        entry.text = in.text("value");
+    } else if (type == array_value) {
+        skip_array(in);
+    } else {
+        in.take(value_bytes[type], "value");
+    }
+    return entry;
+}
+
+// Where a tensor's bytes are, counted from the start of the data section.
+struct extent {
+    std::uint64_t offset;
+    std::uint64_t size;
+};
+
+std::vector<std::uint64_t> read_dimensions(cursor& in) {
+    const auto count = in.number<std::uint32_t>("number of dimensions");
+    if (count < 1 || count > 4) {
+        in.fail("number of dimensions " + to_string(count) + " is not 1 to 4");
+    }
+    std::vector<std::uint64_t> dimensions;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        dimensions.push_back(in.number<std::uint64_t>("dimension"));
+        if (dimensions.back() == 0) {
+            in.fail("dimension " + to_string(i) + " is zero");
+        }
+    }
+    return dimensions;
+}
+
+std::uint64_t byte_size(const cursor& in, const tensor& shape) {
+    std::optional<std::uint64_t> elements = 1;
+    for (const auto dimension : shape.dimensions) {
+        elements = product(*elements, dimension);
+        if (!elements) {
+            in.fail("product of the dimensions overflows 64 bits");
+        }
+    }
+    const type_info* const type = find_type(shape.type);
+    if (type == nullptr) {
+        in.fail("type " + to_string(shape.type) + " is unknown");
+    }
+    const auto row = shape.dimensions.front();
+    if (row % type->block_elements != 0) {
+        in.fail("row length " + to_string(row) + " is not a multiple of the " +
+                to_string(type->block_elements) + " elements of a " + std::string(type->name) +
+                " block");
+    }
+    const auto size = product(*elements / type->block_elements, type->block_bytes);
+    if (!size) {
+        in.fail("size in bytes overflows 64 bits");
+    }
+    return *size;
+}
+
+// Reads all but the tensor's bytes, which can only be found once the last tensor is read.
+tensor read_tensor(cursor& in, std::uint32_t alignment, extent& where) {
+    tensor read{};
+    read.name = in.text("name");
+    in.enter("tensor " + printable(read.name));
+    read.dimensions = read_dimensions(in);
+    read.type = in.number<std::uint32_t>("type");
+    where.size = byte_size(in, read);
+    where.offset = in.number<std::uint64_t>("offset");
+    if (where.offset % alignment != 0) {
+        in.fail("offset " + to_string(where.offset) + " is not a multiple of the alignment " +
+                to_string(alignment));
+    }
+    return read;
+}
+
+std::span<const std::byte> locate(std::span<const std::byte> data, const std::string& name,
+                                  extent where) {
+    if (where.offset > data.size() || where.size > data.size() - where.offset) {
+        throw error("tensor " + printable(name) + ": offset " + to_string(where.offset) + " and " +
+                    to_string(where.size) + " bytes are outside the file's " +
+                    to_string(data.size()) + " bytes of data");
+    }
+    return data.subspan(static_cast<std::size_t>(where.offset),
+                        static_cast<std::size_t>(where.size));
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+        }
+    }
+    return row.back();
+}
+
+[[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& rule) {
+    throw error("file " + printable(path.string()) + ": " + rule);
+}
+
+[[noreturn]] void fail_system(const std::filesystem::path& path, std::string_view action) {
+    const int code = errno;
+    fail_file(path, std::string(action) + ": " + std::generic_category().message(code));
+}
+
+class descriptor {
+public:
+    // Not blocking, so that a named pipe is refused instead of waited for.
+    explicit descriptor(const std::filesystem::path& path)
+        : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+        if (value_ < 0) {
+            fail_system(path, "cannot be opened");
+        }
+    }
+    descriptor(const descriptor&) = delete;
+    descriptor& operator=(const descriptor&) = delete;
+    ~descriptor() { ::close(value_); }
+
+    int value() const { return value_; }
+
+private:
+    int value_;
+};
+
+class mapping {
+public:
+    explicit mapping(const std::filesystem::path& path) {
+        const descriptor opened(path);
+        struct stat facts {};
+        if (::fstat(opened.value(), &facts) != 0) {
+            fail_system(path, "cannot be examined");
+        }
+        if (!S_ISREG(facts.st_mode)) {
+            fail_file(path, "is not a regular file");
+        }
+        if (facts.st_size == 0) {
+            fail_file(path, "is empty");
+        }
+        if (!std::in_range<std::size_t>(facts.st_size)) {
+            fail_file(path, "is larger than the address space");
+        }
+        size_ = static_cast<std::size_t>(facts.st_size);
+        start_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, opened.value(), 0);
+        if (start_ == MAP_FAILED) {
+            fail_system(path, "cannot be mapped");
+        }
+    }
+    mapping(const mapping&) = delete;
+    mapping& operator=(const mapping&) = delete;
+    ~mapping() { ::munmap(start_, size_); }
+
+    std::span<const std::byte> bytes() const {
+        return {static_cast<const std::byte*>(start_), size_};
+    }
+
+private:
+    void* start_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+} // namespace
+
+std::string printable(std::string_view text) {
+    constexpr std::size_t longest = 160;
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string result = "\"";
+    for (const char c : text) {
+        if (result.size() > longest) {
+            return result + "\"...";
+        }
+        const auto code = static_cast<unsigned char>(c);
+        if (code < 0x20 || code > 0x7e) {
+            result += "\\x";
+            result += digits[code >> 4];
+            result += digits[code & 15];
+        } else {
+            // So that the text cannot seem to end early or to hold an escape.
+            if (c == '"' || c == '\\') {
+                result += '\\';
+            }
+            result += c;
+        }
+    }
+    return result + '"';
+}
+
+file file::open(const std::filesystem::path& path) {
+    auto mapped = std::make_shared<const mapping>(path);
+    return file(mapped, mapped->bytes());
+}
+
+file file::parse(std::span<const std::byte> image) {
+    return file(nullptr, image);
+}
+
+file file::own(std::vector<std::byte> image) {
+    auto owned = std::make_shared<const std::vector<std::byte>>(std::move(image));
+    return file(owned, *owned);
+}
+
+file::file(std::shared_ptr<const void> storage, std::span<const std::byte> image)
+    : storage_(std::move(storage)) {
+    cursor in(image);
+    in.enter("header");
+    version_ = read_version(in);
+    const auto tensor_count = in.number<std::uint64_t>("tensor_count");
+    const auto metadata_count = in.number<std::uint64_t>("metadata_kv_count");
+    in.require_room("tensor_count", tensor_count, least_tensor_bytes);
+    in.require_room("metadata_kv_count", metadata_count, least_metadata_bytes);
+
+    for (std::uint64_t i = 0; i < metadata_count; ++i) {
+        in.enter("metadata " + to_string(i));
+        metadata_.push_back(read_metadata(in, alignment_));
+    }
+    // Sorting keeps the search for duplicates short whatever the file holds; hashing would not.
+    std::ranges::sort(metadata_, {}, &metadata_entry::key);
+    const auto same_key = std::ranges::adjacent_find(metadata_, {}, &metadata_entry::key);
+    if (same_key != metadata_.end()) {
+        throw error("metadata " + printable(same_key->key) + ": key appears more than once");
+    }
+
+    std::vector<extent> extents;
+    for (std::uint64_t i = 0; i < tensor_count; ++i) {
+        in.enter("tensor " + to_string(i));
+        tensors_.push_back(read_tensor(in, alignment_, extents.emplace_back()));
+    }
+    const auto name_of = [this](std::size_t i) -> std::string_view { return tensors_[i].name; };
+    by_name_.resize(tensors_.size());
+    std::iota(by_name_.begin(), by_name_.end(), std::size_t{0});
+    std::ranges::sort(by_name_, {}, name_of);
+    const auto same_name = std::ranges::adjacent_find(by_name_, {}, name_of);
+    if (same_name != by_name_.end()) {
+        throw error("tensor " + printable(name_of(*same_name)) + ": name appears more than once");
+    }
+
+    const std::uint64_t header_size = image.size() - in.left();
+    const std::uint64_t padding = (alignment_ - header_size % alignment_) % alignment_;
+    const auto data = image.last(
+        static_cast<std::size_t>(in.left() - std::min<std::uint64_t>(padding, in.left())));
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+        tensors_[i].bytes = locate(data, tensors_[i].name, extents[i]);
+    }
+}
+
+const tensor* file::find(std::string_view name) const {
+    const auto name_of = [this](std::size_t i) -> std::string_view { return tensors_[i].name; };
+    const auto found = std::ranges::lower_bound(by_name_, name, {}, name_of);
+    return found != by_name_.end() && name_of(*found) == name ? &tensors_[*found] : nullptr;
+}
+
+std::vector<std::string> file::near_names(std::string_view name, std::size_t count) const {
+    // Comparing takes the product of the lengths, which a hostile file could make endless.
+    if (name.size() > longest_compared_name) {
+        return {};
+    }
+    std::vector<std::pair<std::size_t, std::size_t>> near; // distance and index
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+        if (tensors_[i].name.size() <= longest_compared_name) {
+            near.emplace_back(edit_distance(name, tensors_[i].name), i);
+        }
+    }
+    std::ranges::sort(near);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < std::min(count, near.size()); ++i) {
+        names.push_back(tensors_[near[i].second].name);
+    }
+    return names;
+}
+
+std::optional<std::string_view> file::metadata_string(std::string_view key) const {
+    const auto found = std::ranges::lower_bound(metadata_, key, {}, &metadata_entry::key);
+    return found != metadata_.end() && found->key == key ? found->text : std::nullopt;
+}
+
+} // namespace gguf

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "types.hpp"
+
+namespace gguf {
+
+/// The alignment of tensor data, in bytes, in a file that does not state one.
+inline constexpr std::uint32_t default_alignment = 32;
+
+/// A file that cannot be used. what() is one printable line that names the field and the rule
+/// that it breaks, such as: tensor "a": offset 123 is not a multiple of the alignment 32
+struct error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// The text in double quotes, safe to print whatever it holds: bytes that are not printable
+/// ASCII are written as \xNN, and after about 160 characters the rest becomes three dots.
+std::string printable(std::string_view text);
+
+/// One tensor of a file.
+struct tensor {
+    std::string name;                      ///< as stored: any bytes; print it with printable()
+    std::vector<std::uint64_t> dimensions; ///< 1 to 4, none zero; [0] is the row length
+    std::uint32_t type;                    ///< a number that find_type() knows
+    std::span<const std::byte> bytes;      ///< exactly the blocks that dimensions and type ask for
+};
+
+/// One metadata entry of a file.
+struct metadata_entry {
+    std::string_view key;
+    std::optional<std::string_view> text; ///< the value, if it is a string
+};
+
+/// A GGUF file of version 2 or 3, checked as a whole when it is read: every tensor's bytes lie
+/// inside the file. The time and memory that reading takes are bounded by the file's size, and
+/// tensor data is not read. A copy shares the bytes of the original.
+class file {
+public:
+    /// Maps a regular file into memory, read only; tensor bytes are aligned as the file says, up
+    /// to a page. The file must not shrink while it is in use.
+    /// Throws gguf::error if it cannot be read or breaks a rule of the format.
+    static file open(const std::filesystem::path& path);
+
+    /// Reads a file's bytes in place; they must outlive the result and its copies.
+    /// Throws gguf::error if they break a rule of the format.
+    static file parse(std::span<const std::byte> image);
+
+    /// Reads and keeps a file's bytes.
+    /// Throws gguf::error if they break a rule of the format.
+    static file own(std::vector<std::byte> image);
+
+    /// All tensors, in the order of the file.
+    const std::vector<tensor>& tensors() const { return tensors_; }
+
+    /// The tensor of that name, or a null pointer. It lives as long as this file.
+    const tensor* find(std::string_view name) const;
+
+    /// At most count tensor names, those with the fewest edits from name first. Names of more
+    /// than 128 bytes are left out, and have no near names themselves.
+    std::vector<std::string> near_names(std::string_view name, std::size_t count) const;
+
+    /// The value of a metadata key that holds a string, else nothing. It lives as long as the
+    /// file's bytes.
+    std::optional<std::string_view> metadata_string(std::string_view key) const;
+
+    /// The version of the format: 2 or 3.
+    std::uint32_t version() const { return version_; }
+
+    /// The alignment of tensor data in bytes, a power of two.
+    std::uint32_t alignment() const { return alignment_; }
+
+private:
+    file(std::shared_ptr<const void> storage, std::span<const std::byte> image);
+
+    std::shared_ptr<const void> storage_; // null if the caller keeps the bytes
+    std::uint32_t version_ = 0;
+    std::uint32_t alignment_ = default_alignment;
+    std::vector<metadata_entry> metadata_; // sorted by key
+    std::vector<tensor> tensors_;
+    std::vector<std::size_t> by_name_; // indices of tensors_, sorted by name
+};
+
+} // namespace gguf

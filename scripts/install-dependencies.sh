@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Makes sure that what the build needs is here: checks for nvcc, installs missing Debian packages.
+# Sourced by demo.sh and test.sh, so that nvcc is on their PATH too.
+
+if ! command -v nvcc > /dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then
+    export PATH="/usr/local/cuda/bin:$PATH"
+fi
+if ! command -v nvcc > /dev/null; then
+    echo "kq needs the CUDA toolkit: nvcc is neither on PATH nor in /usr/local/cuda/bin" >&2
+    exit 1
+fi
+
+missing=()
+for package in g++ cmake ninja-build catch2 libcli11-dev nlohmann-json3-dev libbenchmark-dev; do
+    dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q 'ok installed' ||
+        missing+=("$package")
+done
+if [ ${#missing[@]} -ne 0 ]; then
+    echo "Installing ${missing[*]}"
+    as_root=()
+    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+    "${as_root[@]}" apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
+        "${missing[@]}"
+fi

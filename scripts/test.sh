@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Sets up, builds everything and runs all tests. Tests that need a GPU are skipped where none is.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/install-dependencies.sh
+
+cmake --preset all
+cmake --build --preset all
+ctest --preset all

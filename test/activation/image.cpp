@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "samples.hpp"
+
+#include <kq/activation/image.hpp>
+#include <kq/dot/dots.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using kq::element_order;
+using sequential_k = kq::image<kq::q8_k, 4, element_order::sequential>;
+using planar_k = kq::image<kq::q8_k, 4, element_order::planar>;
+using sequential_0 = kq::image<kq::q8_0, 1, element_order::sequential>;
+
+/// Whether the dots of a list read one of the three images above.
+template <class... Encodings>
+constexpr bool read_only_three(kq::type_list<Encodings...>) {
+    return ((std::is_same_v<typename kq::sliced_dot<Encodings>::image, sequential_k> ||
+             std::is_same_v<typename kq::sliced_dot<Encodings>::image, planar_k> ||
+             std::is_same_v<typename kq::sliced_dot<Encodings>::image, sequential_0>)&&...);
+}
+static_assert(read_only_three(kq::encodings{}));
+
+/// Runs `test` for every image, each in a section of its name.
+template <class Test>
+void for_each_image(Test test) {
+    SECTION("q8_k, sequential") {
+        test.template operator()<sequential_k>();
+    }
+    SECTION("q8_k, planar") {
+        test.template operator()<planar_k>();
+    }
+    SECTION("q8_0, sequential") {
+        test.template operator()<sequential_0>();
+    }
+}
+
+template <class Image>
+using block_of = typename Image::activation::block;
+
+/// Random blocks whose scales differ.
+template <class Image>
+std::vector<block_of<Image>> random_blocks(int count, uint64_t seed) {
+    samples::generator random(seed);
+    std::vector<block_of<Image>> blocks;
+    for (int b = 0; b < count; ++b) {
+        auto block = samples::random_activation<typename Image::activation>(random);
+        const float d = std::ldexp(static_cast<float>(random() % 1024 + 1), -9) *
+                        (random() % 2 == 0 ? 1.0f : -1.0f);
+        if constexpr (std::is_same_v<decltype(block.d), float>) {
+            block.d = d;
+        } else {
+            block.d = kq::to_f16(d); // exact
+        }
+        blocks.push_back(block);
+    }
+    return blocks;
+}
+
+/// The image of `blocks`, in memory that held other bytes before.
+template <class Image>
+std::vector<unsigned char> packed(const std::vector<block_of<Image>>& blocks) {
+    const auto count = static_cast<int64_t>(blocks.size());
+    std::vector<unsigned char> row(static_cast<size_t>(Image::row_bytes(count)), 0xa5);
+    Image::pack(blocks.data(), count, row.data());
+    return row;
+}
+
+/// Counts of blocks: one, part of a tile, a tile, one more, several tiles and a part.
+template <class Image>
+std::vector<int> counts() {
+    const int tile = Image::tile_blocks;
+    return {1, 2, tile - 1, tile, tile + 1, 3 * tile, 3 * tile + tile / 2 + 1};
+}
+
+/// The group that slice `slice` holds as vector `vector`, as the order's definition says.
+template <class Image>
+int defined_group(int slice, int vector) {
+    if (std::is_same_v<Image, planar_k>) {
+        return 8 * (slice / 2) + 2 * vector + slice % 2;
+    }
+    return slice * (Image::activation::elements / 16 / Image::slices) + vector;
+}
+
+template <class T>
+T read(const unsigned char* address) {
+    T value;
+    std::memcpy(&value, address, sizeof(value));
+    return value;
+}
+
+int16_t sum_of_codes(const int8_t* codes) {
+    int sum = 0;
+    for (int i = 0; i < 16; ++i) {
+        sum += codes[i];
+    }
+    return static_cast<int16_t>(sum);
+}
+
+/// How many of the slots of a packed row hold anything but what `blocks` puts there.
+template <class Image>
+int wrong_slots(const std::vector<block_of<Image>>& blocks, const std::vector<unsigned char>& row) {
+    int wrong = 0;
+    const auto slots = static_cast<int>(row.size() / Image::tile_bytes) * 32;
+    for (int slot = 0; slot < slots; ++slot) {
+        const unsigned char* tile = row.data() + slot / 32 * Image::tile_bytes;
+        const auto b = static_cast<size_t>(slot / Image::slices);
+        const bool used = b < blocks.size();
+        bool right = true;
+        for (int v = 0; v < Image::vectors; ++v) {
+            int8_t codes[16] = {};
+            if (used) {
+                const int group = defined_group<Image>(slot % Image::slices, v);
+                std::memcpy(codes, blocks[b].q + 16 * group, 16);
+            }
+            right &= std::memcmp(tile + Image::vector_at(v, slot % 32), codes, 16) == 0;
+            right &= read<int16_t>(tile + Image::sum_at(v, slot % 32)) == sum_of_codes(codes);
+        }
+        const float d = used ? Image::activation::d(blocks[b]) : 0.0f;
+        right &= std::memcmp(tile + Image::d_at(slot % 32), &d, sizeof(d)) == 0;
+        wrong += !right;
+    }
+    return wrong;
+}
+
+} // namespace
+
+TEST_CASE("an image unpacks to exactly the blocks that were packed") {
+    for_each_image([]<class Image>() {
+        for (const int count : counts<Image>()) {
+            const auto blocks = random_blocks<Image>(count, 1);
+            const auto row = packed<Image>(blocks);
+            int different = 0;
+            for (int b = 0; b < count; ++b) {
+                const auto block = Image::unpack(row.data(), b);
+                different += std::memcmp(&block, &blocks[size_t(b)], sizeof(block)) != 0;
+            }
+            INFO(count << " blocks");
+            CHECK(different == 0);
+        }
+    });
+}
+
+TEST_CASE("slots hold their groups, sums and scale, and zeros past the last block") {
+    for_each_image([]<class Image>() {
+        for (const int count : counts<Image>()) {
+            const auto blocks = random_blocks<Image>(count, 2);
+            INFO(count << " blocks");
+            CHECK(wrong_slots<Image>(blocks, packed<Image>(blocks)) == 0);
+        }
+    });
+}
+
+TEST_CASE("pack writes the whole row and nothing past it") {
+    for_each_image([]<class Image>() {
+        const auto blocks = random_blocks<Image>(Image::tile_blocks + 1, 3);
+        const auto count = static_cast<int64_t>(blocks.size());
+        const auto bytes = static_cast<size_t>(Image::row_bytes(count));
+        std::vector<unsigned char> first(bytes + 64, 0x00);
+        std::vector<unsigned char> second(bytes + 64, 0xff);
+        Image::pack(blocks.data(), count, first.data());
+        Image::pack(blocks.data(), count, second.data());
+        CHECK(std::memcmp(first.data(), second.data(), bytes) == 0);
+        for (size_t i = bytes; i < bytes + 64; ++i) {
+            CHECK(int{first[i]} == 0x00);
+            CHECK(int{second[i]} == 0xff);
+        }
+    });
+}
+
+TEST_CASE("place_of puts every group where its order is defined to") {
+    for_each_image([]<class Image>() {
+        for (int slice = 0; slice < Image::slices; ++slice) {
+            for (int vector = 0; vector < Image::vectors; ++vector) {
+                const auto place = Image::place_of(defined_group<Image>(slice, vector));
+                CHECK(place.slice == slice);
+                CHECK(place.vector == vector);
+            }
+        }
+    });
+}
+
+TEST_CASE("the parts of a tile are aligned, do not overlap and cover it") {
+    for_each_image([]<class Image>() {
+        std::vector<int> uses(static_cast<size_t>(Image::tile_bytes), 0);
+        const auto use = [&](int at, int bytes) {
+            for (int i = at; i < at + bytes; ++i) {
+                ++uses.at(static_cast<size_t>(i));
+            }
+        };
+        int misaligned = 0;
+        for (int slot = 0; slot < 32; ++slot) {
+            for (int v = 0; v < Image::vectors; ++v) {
+                use(Image::vector_at(v, slot), 16);
+                use(Image::sum_at(v, slot), 2);
+                misaligned += Image::vector_at(v, slot) % 16 != 0;
+            }
+            misaligned += Image::sum_at(0, slot) % (2 * Image::vectors) != 0; // one load
+            use(Image::d_at(slot), 4);
+            misaligned += Image::d_at(slot) % 4 != 0;
+        }
+        CHECK(misaligned == 0);
+        CHECK(std::count(uses.begin(), uses.end(), 1) == Image::tile_bytes);
+    });
+}
+
+TEST_CASE("lanes that follow each other read bytes that follow each other") {
+    for_each_image([]<class Image>() {
+        for (int slot = 0; slot + 1 < 32; ++slot) {
+            for (int v = 0; v < Image::vectors; ++v) {
+                CHECK(Image::vector_at(v, slot + 1) == Image::vector_at(v, slot) + 16);
+            }
+            CHECK(Image::sum_at(0, slot + 1) == Image::sum_at(0, slot) + 2 * Image::vectors);
+            CHECK(Image::d_at(slot + 1) == Image::d_at(slot) + 4);
+        }
+    });
+}
+
+TEST_CASE("load gives a slot's codes, sums and scale") {
+    for_each_image([]<class Image>() {
+        const auto blocks = random_blocks<Image>(2 * Image::tile_blocks - 1, 4);
+        const auto row = packed<Image>(blocks);
+        int wrong = 0;
+        for (int slot = 0; slot < 64; ++slot) {
+            const auto f = Image::template load<kq::cached_memory>(
+                row.data() + slot / 32 * Image::tile_bytes, slot % 32);
+            const auto b = static_cast<size_t>(slot / Image::slices);
+            const block_of<Image> block = b < blocks.size() ? blocks[b] : block_of<Image>{};
+            for (int v = 0; v < Image::vectors; ++v) {
+                const int8_t* codes = block.q + 16 * defined_group<Image>(slot % Image::slices, v);
+                wrong += std::memcmp(f.q + 4 * v, codes, 16) != 0;
+                const uint32_t word = f.sums[v / 2];
+                wrong += static_cast<int16_t>(word >> (16 * (v % 2))) != sum_of_codes(codes);
+            }
+            wrong += f.d != Image::activation::d(block);
+        }
+        CHECK(wrong == 0);
+    });
+}
+
+TEST_CASE("sums are exact where every code is extreme") {
+    for_each_image([]<class Image>() {
+        for (const int code : {-128, -127, 127}) {
+            block_of<Image> block{};
+            std::memset(block.q, code, sizeof(block.q));
+            const auto row = packed<Image>({block});
+            for (int v = 0; v < Image::vectors; ++v) {
+                CHECK(int{read<int16_t>(row.data() + Image::sum_at(v, 0))} == 16 * code);
+            }
+        }
+    });
+}
+
+TEST_CASE("the sums come from the codes, whatever the block's own sums say") {
+    auto block = random_blocks<sequential_k>(1, 5)[0];
+    const auto expected = packed<sequential_k>({block});
+    std::memset(block.sums, 0x55, sizeof(block.sums));
+    CHECK(packed<sequential_k>({block}) == expected);
+}
+
+TEST_CASE("infinite and NaN scales survive an image") {
+    const float infinity = std::numeric_limits<float>::infinity();
+    std::vector<kq::q8_k::block> k(2);
+    k[0].d = std::numeric_limits<float>::quiet_NaN();
+    k[1].d = -infinity;
+    const auto row_k = packed<planar_k>(k);
+    CHECK(std::isnan(planar_k::unpack(row_k.data(), 0).d));
+    CHECK(planar_k::unpack(row_k.data(), 1).d == -infinity);
+    std::vector<kq::q8_0::block> q(2);
+    q[0].d = {0x7e00};
+    q[1].d = {0x7c00};
+    const auto row_0 = packed<sequential_0>(q);
+    CHECK((sequential_0::unpack(row_0.data(), 0).d.bits & 0x7fff) > 0x7c00);
+    CHECK(sequential_0::unpack(row_0.data(), 1).d.bits == 0x7c00);
+}
+
+TEST_CASE("a row is the fewest tiles that hold its blocks and a multiple of 128 bytes") {
+    for_each_image([]<class Image>() {
+        // From the documented layout: 16 codes, a sum of 2 bytes and a scale of 4 for each slot.
+        const int64_t tile = 32 * (Image::vectors * (16 + 2) + 4);
+        CHECK(Image::row_bytes(0) == 0);
+        int wrong = 0;
+        for (int64_t blocks = 1; blocks < 200; ++blocks) {
+            const int64_t bytes = Image::row_bytes(blocks);
+            const int64_t tiles = bytes / tile;
+            wrong += bytes % 128 != 0 || bytes % tile != 0;
+            wrong += tiles * 32 < blocks * Image::slices;
+            wrong += (tiles - 1) * 32 >= blocks * Image::slices;
+            wrong += tiles != Image::tiles(blocks);
+        }
+        CHECK(wrong == 0);
+        CHECK(Image::row_bytes(int64_t{1} << 40) == (int64_t{1} << 40) * Image::slices / 32 * tile);
+    });
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include <kq/blocks/encodings.hpp>
+#include <kq/blocks/q8_k.hpp>
+#include <kq/reference/reference.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace {
+
+/// A weight of a block, as worked out by hand.
+struct expected_weight {
+    int i;
+    float value;
+};
+
+/// Whether the reference decodes a block to the expected weights.
+template <class Encoding, int Count>
+constexpr bool decodes(const typename Encoding::block& b, const expected_weight (&weights)[Count]) {
+    for (const expected_weight& w : weights) {
+        if (kq::reference::weight<Encoding>(b, w.i) != w.value) {
+            return false;
+        }
+    }
+    return true;
+}
+
+constexpr kq::f16 eighth{0x3000};
+constexpr kq::f16 quarter{0x3400};
+constexpr kq::f16 minus_quarter{0xb400};
+constexpr kq::f16 one_half{0x3800};
+constexpr kq::f16 one{0x3c00};
+constexpr kq::f16 two{0x4000};
+
+constexpr kq::q4_0::block q4_0_block() {
+    kq::q4_0::block b{};
+    b.d = one_half;
+    b.qs[3] = 0xa1; // weight 3: 1, weight 19: 10
+    b.qs[15] = 0xf8;
+    return b;
+}
+
+constexpr kq::q5_0::block q5_0_block() {
+    kq::q5_0::block b{};
+    b.d = two;
+    b.qs[5] = 0x3c;   // weight 5: 12, weight 21: 3
+    b.qh[0] = 1 << 5; // weight 5
+    b.qh[3] = 1 << 7; // weight 31
+    return b;
+}
+
+constexpr kq::q8_0::block q8_0_block() {
+    kq::q8_0::block b{};
+    b.d = minus_quarter;
+    b.q[0] = 127;
+    b.q[31] = -128;
+    return b;
+}
+
+constexpr kq::q2_k::block q2_k_block() {
+    kq::q2_k::block b{};
+    b.d = one_half;
+    b.dmin = quarter;
+    b.qs[48] = 0b11'10'01'00; // weights 144, 176, 208, 240: 0, 1, 2, 3
+    b.scales[9] = 0x7b;       // of weights 144 to 159: scale 11, minimum 7
+    b.scales[11] = 0x12;
+    b.scales[13] = 0x0f;
+    b.scales[15] = 0xf1;
+    return b;
+}
+
+constexpr kq::q3_k::block q3_k_block() {
+    kq::q3_k::block b{};
+    b.d = one_half;
+    b.qs[48] = 0b00'01'10'11; // weights 144, 176, 208, 240: 3, 2, 1, 0
+    b.hmask[16] = 1 << 4;     // weight 144
+    b.scales[1] = 0x50;       // sub-block 1: 0, sub-block 9: 5
+    b.scales[9] = 0x30;       // sub-block 9: 3 << 4
+    b.scales[3] = 0xf0;       // sub-block 11: 15
+    return b;
+}
+
+constexpr kq::packed_scales scales() {
+    kq::packed_scales s{};
+    s.bytes[2] = 0b10'010101; // scale 2: 21; scale 6: 2 << 4
+    s.bytes[6] = 0b01'000111; // minimum 2: 7; minimum 6: 1 << 4
+    s.bytes[10] = 0xa3;       // sub-block 6: scale 3, minimum 10
+    s.bytes[3] = 0b11'000000; // scale 7: 3 << 4
+    s.bytes[7] = 0b10'000000; // minimum 7: 2 << 4
+    s.bytes[11] = 0x21;       // sub-block 7: scale 1, minimum 2
+    return s;
+}
+
+constexpr kq::q4_k::block q4_k_block() {
+    kq::q4_k::block b{};
+    b.d = one_half;
+    b.dmin = eighth;
+    b.scales = scales();
+    b.qs[37] = 0xc9;  // weight 69: 9, weight 101: 12
+    b.qs[127] = 0x7f; // weight 223: 15, weight 255: 7
+    return b;
+}
+
+constexpr kq::q5_k::block q5_k_block() {
+    kq::q5_k::block b{};
+    b.d = one_half;
+    b.dmin = eighth;
+    b.scales = scales();
+    b.qs[37] = 0xc9;
+    b.qs[127] = 0x7f;
+    b.qh[5] = 1 << 2;  // weight 69
+    b.qh[31] = 1 << 7; // weight 255
+    return b;
+}
+
+constexpr kq::q6_k::block q6_k_block() {
+    kq::q6_k::block b{};
+    b.d = one_half;
+    b.ql[71] = 0x5a;          // weight 135: 10, weight 199: 5
+    b.ql[103] = 0xc3;         // weight 167: 3, weight 231: 12
+    b.qh[39] = 0b11'00'10'01; // weights 135, 167, 199, 231: 1, 2, 0, 3
+    b.scales[8] = -128;
+    b.scales[10] = 127;
+    b.scales[12] = -1;
+    b.scales[14] = 2;
+    return b;
+}
+
+constexpr kq::iq2_xxs::block iq2_xxs_block() {
+    kq::iq2_xxs::block b{};
+    b.d = one;
+    b.qs[24] = 1; // weights 96 to 103: magnitudes 43, then 8s
+    b.qs[26] = 2; // weights 112 to 119: magnitudes 25, 25, then 8s
+    // Scale 5; signs 0b0000001 for the first group of 8, 0b0000011 for the third.
+    constexpr uint32_t word = 5u << 28 | 3u << 14 | 1u;
+    for (int i = 0; i < 4; ++i) {
+        b.qs[28 + i] = static_cast<uint8_t>(word >> (8 * i));
+    }
+    return b;
+}
+
+constexpr kq::iq3_xxs::block iq3_xxs_block() {
+    kq::iq3_xxs::block b{};
+    b.d = one_half;
+    b.qs[56] = 1;   // weights 224 to 227: magnitudes 20, 4, 4, 4
+    b.qs[57] = 0;   // weights 228 to 231: magnitudes 4
+    b.qs[63] = 255; // weights 252 to 255: magnitudes 4, 28, 52, 62
+    // Scale 15; signs 0b0000100 for the first group of 8, 0b1000000 for the last.
+    constexpr uint32_t word = 15u << 28 | 0x40u << 21 | 4u;
+    for (int i = 0; i < 4; ++i) {
+        b.signs[28 + i] = static_cast<uint8_t>(word >> (8 * i));
+    }
+    return b;
+}
+
+} // namespace
+
+TEST_CASE("blocks have the sizes of the file format") {
+    STATIC_REQUIRE(kq::block_bytes<kq::q4_0> == 18);
+    STATIC_REQUIRE(kq::block_bytes<kq::q5_0> == 22);
+    STATIC_REQUIRE(kq::block_bytes<kq::q8_0> == 34);
+    STATIC_REQUIRE(kq::block_bytes<kq::q2_k> == 84);
+    STATIC_REQUIRE(kq::block_bytes<kq::q3_k> == 110);
+    STATIC_REQUIRE(kq::block_bytes<kq::q4_k> == 144);
+    STATIC_REQUIRE(kq::block_bytes<kq::q5_k> == 176);
+    STATIC_REQUIRE(kq::block_bytes<kq::q6_k> == 210);
+    STATIC_REQUIRE(kq::block_bytes<kq::iq2_xxs> == 66);
+    STATIC_REQUIRE(kq::block_bytes<kq::iq3_xxs> == 98);
+    STATIC_REQUIRE(sizeof(kq::q8_k::block) == 292);
+}
+
+TEST_CASE("weights need the largest power of two that divides the block as alignment, 16 at most") {
+    STATIC_REQUIRE(kq::block_alignment<kq::q4_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::q5_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::q8_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::q2_k> == 4);
+    STATIC_REQUIRE(kq::block_alignment<kq::q3_k> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::q4_k> == 16);
+    STATIC_REQUIRE(kq::block_alignment<kq::q5_k> == 16);
+    STATIC_REQUIRE(kq::block_alignment<kq::q6_k> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::iq2_xxs> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::iq3_xxs> == 2);
+}
+
+TEST_CASE("blocks can be read at the alignment that weights need") {
+    // Half-word members are the widest; more would make an array of blocks unreadable in place.
+    [&]<class... Encodings>(kq::type_list<Encodings...>) {
+        STATIC_REQUIRE(
+            ((alignof(typename Encodings::block) <= kq::block_alignment<Encodings>)&&...));
+    }(kq::encodings{});
+}
+
+TEST_CASE("encodings pair with the activation encoding that ggml pairs them with") {
+    STATIC_REQUIRE(std::is_same_v<kq::q4_0::activation, kq::q8_0>);
+    STATIC_REQUIRE(std::is_same_v<kq::q5_0::activation, kq::q8_0>);
+    STATIC_REQUIRE(std::is_same_v<kq::q8_0::activation, kq::q8_0>);
+    STATIC_REQUIRE(std::is_same_v<kq::q2_k::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::q3_k::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::q4_k::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::q5_k::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::q6_k::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::iq2_xxs::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::iq3_xxs::activation, kq::q8_k>);
+}
+
+TEST_CASE("a q4_0 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::q4_0>(
+        q4_0_block(), {{3, -3.5f}, {19, 1.0f}, {15, 0.0f}, {31, 3.5f}, {0, -4.0f}, {16, -4.0f}}));
+}
+
+TEST_CASE("a q5_0 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(
+        decodes<kq::q5_0>(q5_0_block(), {{5, 24.0f}, {21, -26.0f}, {31, 0.0f}, {15, -32.0f}}));
+}
+
+TEST_CASE("a q8_0 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::q8_0>(q8_0_block(), {{0, -31.75f}, {31, 32.0f}, {7, 0.0f}}));
+}
+
+TEST_CASE("a q2_k block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::q2_k>(
+        q2_k_block(),
+        {{144, -1.75f}, {145, -1.75f}, {176, 0.75f}, {208, 15.0f}, {240, -2.25f}, {0, 0.0f}}));
+}
+
+TEST_CASE("a q3_k block decodes to the weights worked out by hand, at compile time") {
+    // 20 is in sub-block 1: scale -32, code -4. 145 is in sub-block 9: scale 21, code -4.
+    STATIC_REQUIRE(
+        decodes<kq::q3_k>(q3_k_block(), {{144, 31.5f}, {176, 17.0f}, {20, 64.0f}, {145, -42.0f}}));
+}
+
+TEST_CASE("a q4_k block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::q4_k>(
+        q4_k_block(), {{69, 93.625f}, {64, -0.875f}, {101, 0.0f}, {223, 259.25f}, {255, 167.25f}}));
+}
+
+TEST_CASE("a q5_k block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::q5_k>(
+        q5_k_block(), {{69, 261.625f}, {64, -0.875f}, {223, 259.25f}, {255, 559.25f}}));
+}
+
+TEST_CASE("a q6_k block decodes to the weights worked out by hand, at compile time") {
+    // 128 is in sub-block 8: scale -128, code -32.
+    STATIC_REQUIRE(decodes<kq::q6_k>(
+        q6_k_block(), {{135, 384.0f}, {167, 190.5f}, {199, 13.5f}, {231, 28.0f}, {128, 2048.0f}}));
+}
+
+TEST_CASE("an iq2_xxs block decodes to the weights worked out by hand, at compile time") {
+    // d / 8 * (2 * 5 + 1) is 1.375. An odd number of signs negates the eighth weight too.
+    STATIC_REQUIRE(decodes<kq::iq2_xxs>(iq2_xxs_block(), {{96, -59.125f},
+                                                          {97, 11.0f},
+                                                          {103, -11.0f},
+                                                          {104, 11.0f},
+                                                          {112, -34.375f},
+                                                          {113, -34.375f},
+                                                          {114, 11.0f},
+                                                          {119, 11.0f},
+                                                          {0, 1.0f}}));
+}
+
+TEST_CASE("an iq3_xxs block decodes to the weights worked out by hand, at compile time") {
+    // d / 4 * (2 * 15 + 1) is 3.875.
+    STATIC_REQUIRE(decodes<kq::iq3_xxs>(iq3_xxs_block(), {{224, 77.5f},
+                                                          {225, 15.5f},
+                                                          {226, -15.5f},
+                                                          {231, -15.5f},
+                                                          {252, 15.5f},
+                                                          {253, 108.5f},
+                                                          {254, -201.5f},
+                                                          {255, -240.25f},
+                                                          {0, 0.5f}}));
+}

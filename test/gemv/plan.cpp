@@ -1,0 +1,645 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include <kq/dot/dots.hpp>
+#include <kq/gemv/plan.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace {
+
+/// The functions under test for one encoding, and the facts of the file format and of the image's
+/// documented layout that expectations are computed from.
+struct subject {
+    const char* name;
+    int elements;
+    int block_bytes;
+    int alignment;
+    int tile_blocks; ///< blocks of an image's tile
+    int tile_bytes;  ///< bytes of an image's tile
+    int table_bytes;
+    kq::status (*sizes)(const kq::dense_arguments&, kq::gemv_plan&);
+    kq::status (*plan)(const kq::policy&, const kq::dense_arguments&, const kq::workspace&,
+                       const kq::device_facts&, kq::gemv_plan&);
+
+    int64_t image_bytes(int64_t k) const {
+        const int64_t blocks = k / elements;
+        return (blocks + tile_blocks - 1) / tile_blocks * tile_bytes;
+    }
+};
+
+template <class Encoding>
+constexpr subject legacy(const char* name, int block_bytes, int alignment) {
+    return {name,
+            32,
+            block_bytes,
+            alignment,
+            32,
+            2 * 512 + 2 * 64 + 128,
+            0,
+            kq::plan_sizes<Encoding>,
+            kq::plan_launch<Encoding>};
+}
+
+template <class Encoding>
+constexpr subject superblock(const char* name, int block_bytes, int alignment,
+                             int table_bytes = 0) {
+    return {name,
+            256,
+            block_bytes,
+            alignment,
+            8,
+            4 * 512 + 4 * 64 + 128,
+            table_bytes,
+            kq::plan_sizes<Encoding>,
+            kq::plan_launch<Encoding>};
+}
+
+/// A table of 256 magnitudes and 128 signs has a word for each of 32 lanes in every row.
+constexpr int codebook_bytes = (256 + 128) * 32 * 4;
+
+constexpr subject subjects[] = {
+    legacy<kq::q4_0>("q4_0", 18, 2),
+    legacy<kq::q5_0>("q5_0", 22, 2),
+    legacy<kq::q8_0>("q8_0", 34, 2),
+    superblock<kq::q2_k>("q2_k", 84, 4),
+    superblock<kq::q3_k>("q3_k", 110, 2),
+    superblock<kq::q4_k>("q4_k", 144, 16),
+    superblock<kq::q5_k>("q5_k", 176, 16),
+    superblock<kq::q6_k>("q6_k", 210, 2),
+    superblock<kq::iq2_xxs>("iq2_xxs", 66, 2, codebook_bytes),
+    superblock<kq::iq3_xxs>("iq3_xxs", 98, 2, codebook_bytes),
+};
+
+constexpr int64_t int_most = std::numeric_limits<int>::max();
+constexpr int64_t most = std::numeric_limits<int64_t>::max();
+constexpr int64_t lowest = std::numeric_limits<int64_t>::min();
+
+constexpr kq::device_facts hopper{90, 132, 232448};
+constexpr kq::device_facts ada{89, 128, 101376};
+
+/// An address that is never read.
+void* address(uintptr_t value) {
+    return reinterpret_cast<void*>(value);
+}
+
+/// Arguments with nothing wrong.
+kq::dense_arguments good_arguments(int64_t n, int64_t m, int64_t k) {
+    kq::dense_arguments a;
+    a.weights = address(0x10000);
+    a.activation = {address(0x20000), kq::element_type::f32};
+    a.output = {address(0x30000), kq::element_type::f32};
+    a.n = n;
+    a.m = m;
+    a.k = k;
+    return a;
+}
+
+/// A workspace with nothing wrong.
+kq::workspace good_workspace() {
+    return {address(0x40000), std::numeric_limits<size_t>::max()};
+}
+
+struct planned {
+    kq::status outcome;
+    kq::gemv_plan plan;
+};
+
+planned plan_of(const subject& s, const kq::dense_arguments& a,
+                const kq::workspace& space = good_workspace(),
+                const kq::device_facts& device = hopper, const kq::policy& p = kq::policies::warp) {
+    planned result;
+    result.outcome = s.plan(p, a, space, device, result.plan);
+    return result;
+}
+
+/// The argument that a refusal names; "ok" where there is none.
+std::string refused(const kq::status& outcome) {
+    if (outcome.ok()) {
+        return "ok";
+    }
+    if (outcome.code() != kq::error::invalid_argument || std::string(outcome.rule()).empty()) {
+        return "a refusal without a rule";
+    }
+    return outcome.subject();
+}
+
+std::string refused(const subject& s, const kq::dense_arguments& a,
+                    const kq::workspace& space = good_workspace()) {
+    return refused(plan_of(s, a, space).outcome);
+}
+
+/// Good arguments after `change`, refused or not.
+template <class Change>
+std::string refused_after(const subject& s, Change change) {
+    kq::dense_arguments a = good_arguments(64, 3, 1024);
+    change(a);
+    return refused(s, a);
+}
+
+/// Runs `test` for every encoding, each in a section of its name.
+template <class Test>
+void for_each_subject(Test test) {
+    for (const subject& s : subjects) {
+        DYNAMIC_SECTION(s.name) {
+            test(s);
+        }
+    }
+}
+
+bool equal(const kq::gemv_plan& a, const kq::gemv_plan& b) {
+    return a.via == b.via && a.grid == b.grid &&
+           a.blocks_per_activation == b.blocks_per_activation && a.threads == b.threads &&
+           a.shared_bytes == b.shared_bytes && a.row_blocks == b.row_blocks &&
+           a.row_bytes == b.row_bytes && a.image_bytes == b.image_bytes &&
+           a.workspace_bytes == b.workspace_bytes && a.quantizer_blocks == b.quantizer_blocks &&
+           a.bulk.stages == b.bulk.stages && a.bulk.pieces == b.bulk.pieces &&
+           a.bulk.piece_blocks == b.bulk.piece_blocks && a.bulk.slot_bytes == b.bulk.slot_bytes;
+}
+
+/// What breaks in a plan that must be right for `a`; empty where nothing does.
+std::string broken_rule(const subject& s, const kq::dense_arguments& a, const kq::policy& p,
+                        const kq::device_facts& device, const kq::gemv_plan& plan) {
+    const int64_t row_blocks = a.k / s.elements;
+    const int64_t groups = (a.n + p.rows - 1) / p.rows;
+    if (plan.row_blocks != row_blocks || plan.row_bytes != row_blocks * s.block_bytes) {
+        return "the row's size";
+    }
+    if (plan.image_bytes != s.image_bytes(a.k) ||
+        plan.workspace_bytes != a.m * s.image_bytes(a.k)) {
+        return "the workspace's size";
+    }
+    if (plan.quantizer_blocks != a.m * (s.image_bytes(a.k) / s.tile_bytes) * s.tile_blocks) {
+        return "the quantizer's blocks";
+    }
+    if (plan.threads != 32 * p.warps) {
+        return "the threads";
+    }
+    if (plan.blocks_per_activation < 1 || plan.grid != a.m * plan.blocks_per_activation) {
+        return "the grid";
+    }
+    if (int64_t{plan.blocks_per_activation - 1} * p.warps >= groups) {
+        return "thread blocks without a row";
+    }
+    if (plan.shared_bytes > device.shared_bytes_per_block) {
+        return "too much shared memory";
+    }
+    if (plan.via == kq::transport::direct) {
+        return plan.shared_bytes != s.table_bytes || plan.bulk.pieces != 0 ? "the direct plan" : "";
+    }
+    if (plan.via != kq::transport::bulk) {
+        return "a transport that is not decided";
+    }
+    const kq::bulk_geometry& bulk = plan.bulk;
+    if (bulk.stages < 1 || bulk.stages > p.stages) {
+        return "the stages";
+    }
+    if (int64_t{bulk.pieces} * bulk.piece_blocks < row_blocks ||
+        int64_t{bulk.pieces - 1} * bulk.piece_blocks >= row_blocks) {
+        return "the pieces do not just cover the row";
+    }
+    if (bulk.piece_blocks % s.tile_blocks != 0) {
+        return "a piece that ends inside a tile";
+    }
+    // A piece keeps its address modulo 128 and is copied in units of 16 bytes.
+    const int64_t piece_bytes = std::min<int64_t>(bulk.piece_blocks, row_blocks) * s.block_bytes;
+    if (bulk.slot_bytes % 128 != 0 || bulk.slot_bytes < piece_bytes + 127 + 15) {
+        return "the slot does not hold a piece wherever it starts";
+    }
+    const int64_t barriers = (int64_t{p.warps} * bulk.stages * 8 + 127) / 128 * 128;
+    const int64_t rings = int64_t{p.warps} * p.rows * bulk.stages * bulk.slot_bytes;
+    if (plan.shared_bytes < s.table_bytes + barriers + s.image_bytes(a.k) + rings) {
+        return "shared memory does not hold table, barriers, image and rings";
+    }
+    return "";
+}
+
+} // namespace
+
+TEST_CASE("good arguments are accepted") {
+    for_each_subject([](const subject& s) {
+        CHECK(refused(s, good_arguments(64, 3, 1024)) == "ok");
+        CHECK(refused(s, good_arguments(1, 1, s.elements)) == "ok");
+    });
+}
+
+TEST_CASE("negative sizes are refused by name") {
+    for_each_subject([](const subject& s) {
+        CHECK(refused_after(s, [](auto& a) { a.n = -1; }) == "n");
+        CHECK(refused_after(s, [](auto& a) { a.m = -1; }) == "m");
+        CHECK(refused_after(s, [&](auto& a) { a.k = -s.elements; }) == "k");
+        CHECK(refused_after(s, [](auto& a) { a.n = lowest; }) == "n");
+        CHECK(refused_after(s, [](auto& a) { a.m = lowest; }) == "m");
+        CHECK(refused_after(s, [](auto& a) { a.k = lowest; }) == "k");
+    });
+}
+
+TEST_CASE("a k that is no multiple of the block is refused by name") {
+    for_each_subject([](const subject& s) {
+        for (const int64_t k : {int64_t{1}, int64_t{s.elements} - 1, int64_t{s.elements} + 1,
+                                int64_t{1024} + s.elements / 2, int64_t{-1}}) {
+            INFO("k = " << k);
+            CHECK(refused_after(s, [&](auto& a) { a.k = k; }) == "k");
+        }
+    });
+}
+
+TEST_CASE("sizes above 2^31 - 1 are refused by name") {
+    for_each_subject([](const subject& s) {
+        for (const int64_t size : {int_most + 1, int64_t{1} << 40, most}) {
+            CHECK(refused_after(s, [&](auto& a) { a.n = size; }) == "n");
+            CHECK(refused_after(s, [&](auto& a) { a.m = size; }) == "m");
+        }
+        CHECK(refused_after(s, [](auto& a) { a.n = int_most; }) == "ok");
+    });
+}
+
+TEST_CASE("a k whose row passes 2^31 bytes is refused by name") {
+    for_each_subject([](const subject& s) {
+        const int64_t largest = most / s.elements * s.elements;
+        const int64_t too_long = (int_most / s.block_bytes + 1) * s.elements;
+        for (const int64_t k : {too_long, int64_t{1} << 40, largest}) {
+            INFO("k = " << k);
+            CHECK(refused_after(s, [&](auto& a) { a.k = k; }) == "k");
+        }
+    });
+}
+
+TEST_CASE("a k whose weight row and image stay below 2^30 bytes is accepted") {
+    for_each_subject([](const subject& s) {
+        const int64_t tile = std::max(s.tile_bytes, s.tile_blocks * s.block_bytes);
+        const int64_t k = (int64_t{1} << 30) / tile * s.tile_blocks * s.elements;
+        INFO("k = " << k << ", an image of " << s.image_bytes(k) << " bytes");
+        CHECK(refused_after(s, [&](auto& a) { a.k = k; }) == "ok");
+    });
+}
+
+TEST_CASE("a k of 2^24 is accepted") {
+    for_each_subject([](const subject& s) {
+        CHECK(refused_after(s, [](auto& a) { a.k = int64_t{1} << 24; }) == "ok");
+    });
+}
+
+TEST_CASE("strides below a row are refused by name, zero means a row") {
+    for_each_subject([](const subject& s) {
+        for (const int64_t stride : {int64_t{1}, int64_t{1023}, int64_t{-1}, -most}) {
+            CHECK(refused_after(s, [&](auto& a) { a.activation_stride = stride; }) ==
+                  "activation_stride");
+        }
+        for (const int64_t stride : {int64_t{1}, int64_t{63}, int64_t{-1}, -most}) {
+            CHECK(refused_after(s, [&](auto& a) { a.output_stride = stride; }) == "output_stride");
+        }
+        CHECK(refused_after(s, [](auto& a) { a.activation_stride = 1024; }) == "ok");
+        CHECK(refused_after(s, [](auto& a) { a.activation_stride = 1025; }) == "ok");
+        CHECK(refused_after(s, [](auto& a) { a.output_stride = 64; }) == "ok");
+        CHECK(refused_after(s, [](auto& a) { a.output_stride = 65; }) == "ok");
+    });
+}
+
+TEST_CASE("strides whose rows pass 2^63 bytes are refused by name") {
+    for_each_subject([](const subject& s) {
+        // The last ones overflow when an element's bytes are multiplied before the check.
+        for (const int64_t stride : {most / 8, most / 4, most, int64_t{1} << 61, int64_t{1} << 62,
+                                     (int64_t{1} << 62) + 1024}) {
+            INFO("stride " << stride);
+            CHECK(refused_after(s, [&](auto& a) { a.activation_stride = stride; }) ==
+                  "activation_stride");
+            CHECK(refused_after(s, [&](auto& a) { a.output_stride = stride; }) == "output_stride");
+        }
+    });
+}
+
+TEST_CASE("null pointers are refused by name") {
+    for_each_subject([](const subject& s) {
+        CHECK(refused_after(s, [](auto& a) { a.weights = nullptr; }) == "weights");
+        CHECK(refused_after(s, [](auto& a) { a.activation.data = nullptr; }) == "activation");
+        CHECK(refused_after(s, [](auto& a) { a.output.data = nullptr; }) == "output");
+        CHECK(refused(s, good_arguments(64, 3, 1024),
+                      {nullptr, std::numeric_limits<size_t>::max()}) == "workspace");
+    });
+}
+
+TEST_CASE("weights are refused at any less than the encoding's alignment, and only then") {
+    for_each_subject([](const subject& s) {
+        for (uintptr_t offset = 0; offset < 32; ++offset) {
+            const bool aligned = offset % static_cast<uintptr_t>(s.alignment) == 0;
+            INFO("offset " << offset);
+            CHECK(refused_after(s, [&](auto& a) { a.weights = address(0x10000 + offset); }) ==
+                  (aligned ? "ok" : "weights"));
+        }
+    });
+}
+
+TEST_CASE("the refusal of misaligned weights says the alignment") {
+    for_each_subject([](const subject& s) {
+        kq::dense_arguments a = good_arguments(64, 3, 1024);
+        a.weights = address(0x10001);
+        const std::string rule = plan_of(s, a).outcome.rule();
+        CHECK(rule.find(std::to_string(s.alignment) + "-byte") != std::string::npos);
+    });
+}
+
+TEST_CASE("activations and outputs are refused below their element's alignment, and only then") {
+    for (const auto type : {kq::element_type::f32, kq::element_type::f16, kq::element_type::bf16}) {
+        const uintptr_t size = type == kq::element_type::f32 ? 4 : 2;
+        for (uintptr_t offset = 0; offset < 8; ++offset) {
+            const bool aligned = offset % size == 0;
+            INFO("element of " << size << " bytes, offset " << offset);
+            CHECK(refused_after(subjects[5], [&](auto& a) {
+                      a.activation = {address(0x20000 + offset), type};
+                  }) == (aligned ? "ok" : "activation"));
+            CHECK(refused_after(subjects[5], [&](auto& a) {
+                      a.output = {address(0x30000 + offset), type};
+                  }) == (aligned ? "ok" : "output"));
+        }
+    }
+}
+
+TEST_CASE("a workspace is refused if it is a byte too small or misaligned") {
+    for_each_subject([](const subject& s) {
+        const kq::dense_arguments a = good_arguments(64, 3, 1024);
+        const auto bytes = static_cast<size_t>(3 * s.image_bytes(1024));
+        CHECK(refused(s, a, {address(0x40000), bytes}) == "ok");
+        CHECK(refused(s, a, {address(0x40000), bytes - 1}) == "workspace");
+        CHECK(refused(s, a, {address(0x40000), 0}) == "workspace");
+        CHECK(refused(s, a, {address(0x40010), bytes}) == "ok");
+        for (const uintptr_t offset : {1u, 2u, 4u, 8u}) {
+            CHECK(refused(s, a, {address(0x40000 + offset), bytes}) == "workspace");
+        }
+    });
+}
+
+TEST_CASE("zero sizes are no error and need no pointers") {
+    for_each_subject([](const subject& s) {
+        for (const auto& [n, m] : {std::pair{0, 3}, std::pair{64, 0}, std::pair{0, 0}}) {
+            for (const int64_t k : {0, 1024}) {
+                kq::dense_arguments a;
+                a.n = n;
+                a.m = m;
+                a.k = k;
+                const planned p = plan_of(s, a, {});
+                CHECK(refused(p.outcome) == "ok");
+                CHECK(p.plan.workspace_bytes == 0);
+                CHECK(p.plan.grid == 0);
+            }
+        }
+    });
+}
+
+TEST_CASE("a k of zero needs the output only, and still launches") {
+    for_each_subject([](const subject& s) {
+        kq::dense_arguments a;
+        a.n = 64;
+        a.m = 3;
+        CHECK(refused(s, a, {}) == "output");
+        a.output = {address(0x30000), kq::element_type::f32};
+        const planned p = plan_of(s, a, {});
+        CHECK(refused(p.outcome) == "ok");
+        CHECK(p.plan.workspace_bytes == 0);
+        CHECK(p.plan.quantizer_blocks == 0);
+        CHECK(p.plan.grid >= 3);
+        CHECK(p.plan.bulk.pieces == 0);
+        CHECK(p.plan.shared_bytes <= hopper.shared_bytes_per_block);
+        const kq::policy bulk = by(kq::policies::warp, kq::transport::bulk);
+        CHECK(refused(plan_of(s, a, {}, hopper, bulk).outcome) == "ok");
+        CHECK(refused(plan_of(s, a, {}, ada, bulk).outcome) == "policy");
+    });
+}
+
+TEST_CASE("wrong sizes are refused even where another size is zero") {
+    for_each_subject([](const subject& s) {
+        CHECK(refused(s, good_arguments(0, -1, 1024)) == "m");
+        CHECK(refused(s, good_arguments(-1, 0, 1024)) == "n");
+        CHECK(refused(s, good_arguments(0, 0, 1)) == "k");
+    });
+}
+
+TEST_CASE("plan_sizes accepts null pointers and computes a workspace of m image rows") {
+    for_each_subject([](const subject& s) {
+        for (const int64_t m : {1, 2, 7, 100000}) {
+            for (const int64_t k : {256, 512, 2048, 4096, 14336, 1 << 20}) {
+                kq::dense_arguments a;
+                a.n = 5;
+                a.m = m;
+                a.k = k;
+                kq::gemv_plan plan;
+                CHECK(s.sizes(a, plan).ok());
+                CHECK(plan.workspace_bytes == m * s.image_bytes(k));
+                CHECK(plan.image_bytes % 128 == 0);
+            }
+        }
+    });
+}
+
+TEST_CASE("the workspace of a huge batch does not overflow") {
+    for_each_subject([](const subject& s) {
+        kq::dense_arguments a;
+        a.n = 1;
+        a.m = int_most;
+        a.k = int64_t{1} << 24;
+        kq::gemv_plan plan;
+        CHECK(s.sizes(a, plan).ok());
+        CHECK(plan.workspace_bytes == int_most * s.image_bytes(a.k));
+    });
+}
+
+TEST_CASE("plans of every encoding, shape, device and policy keep the rules of their geometry") {
+    using kq::transport;
+    const kq::policy policies[] = {
+        {},
+        {.rows = 1, .warps = 1, .stages = 1, .piece_bytes = 1, .via = transport::automatic},
+        {.rows = 8, .warps = 32, .stages = 8, .piece_bytes = 1 << 20, .via = transport::automatic},
+        {.rows = 4, .warps = 8, .stages = 3, .piece_bytes = 4096, .via = transport::automatic},
+        {.rows = 1, .warps = 2, .stages = 8, .piece_bytes = 100000, .via = transport::automatic},
+        {.rows = 2, .warps = 16, .stages = 2, .piece_bytes = 2304, .via = transport::direct},
+    };
+    const kq::device_facts devices[] = {
+        hopper, ada, {75, 40, 65536}, {90, 1, 65536}, {100, 148, 232448}, {120, 170, 101376}};
+    for_each_subject([&](const subject& s) {
+        std::string first_broken;
+        int bulk = 0;
+        int direct = 0;
+        for (const auto& device : devices) {
+            for (const auto& p : policies) {
+                for (const int64_t blocks : {1, 2, 7, 8, 9, 31, 33, 55, 56, 128, 448, 777, 4001}) {
+                    for (const int64_t n : {1, 2, 33, 4096, 129280}) {
+                        for (const int64_t m : {1, 3, 133, 1000}) {
+                            const auto a = good_arguments(n, m, blocks * s.elements);
+                            const planned result = plan_of(s, a, good_workspace(), device, p);
+                            const std::string broken =
+                                result.outcome.ok() ? broken_rule(s, a, p, device, result.plan)
+                                                    : result.outcome.message();
+                            if (!broken.empty() && first_broken.empty()) {
+                                first_broken = broken + ", blocks " + std::to_string(blocks) +
+                                               ", n " + std::to_string(n) + ", m " +
+                                               std::to_string(m);
+                            }
+                            (result.plan.via == transport::bulk ? bulk : direct) += 1;
+                        }
+                    }
+                }
+            }
+        }
+        CHECK(first_broken == "");
+        CHECK(bulk > 1000);
+        CHECK(direct > 1000);
+    });
+}
+
+TEST_CASE("the usual shapes go by bulk copies on compute capability 9.0 and up") {
+    for_each_subject([](const subject& s) {
+        for (const int64_t k : {4096, 7168, 14336}) {
+            for (const int capability : {90, 100, 103, 120}) {
+                const planned p = plan_of(s, good_arguments(4096, 1, k), good_workspace(),
+                                          {capability, 132, 232448});
+                CHECK(p.outcome.ok());
+                CHECK(p.plan.via == kq::transport::bulk);
+            }
+        }
+    });
+}
+
+TEST_CASE("automatic falls back to direct below compute capability 9.0") {
+    for_each_subject([](const subject& s) {
+        for (const int capability : {0, 70, 75, 80, 86, 89}) {
+            const planned p = plan_of(s, good_arguments(4096, 1, 4096), good_workspace(),
+                                      {capability, 132, 232448});
+            CHECK(p.outcome.ok());
+            CHECK(p.plan.via == kq::transport::direct);
+        }
+    });
+}
+
+TEST_CASE("automatic falls back to direct where the image does not fit into shared memory") {
+    for_each_subject([](const subject& s) {
+        const int64_t tiles = hopper.shared_bytes_per_block / s.tile_bytes + 1;
+        for (const int64_t k : {tiles * s.tile_blocks * s.elements, int64_t{1} << 24}) {
+            const planned p = plan_of(s, good_arguments(4096, 1, k));
+            CHECK(p.outcome.ok());
+            CHECK(p.plan.via == kq::transport::direct);
+            CHECK(p.plan.shared_bytes == s.table_bytes);
+        }
+    });
+}
+
+TEST_CASE("every image size is planned, up to and past the end of shared memory") {
+    for_each_subject([](const subject& s) {
+        bool fitted = true;
+        std::string broken;
+        int changes = 0;
+        for (int64_t tiles = 1; tiles * s.tile_bytes < hopper.shared_bytes_per_block + 4096;
+             ++tiles) {
+            const auto a = good_arguments(4096, 1, tiles * s.tile_blocks * s.elements);
+            const planned p = plan_of(s, a);
+            broken += broken_rule(s, a, kq::policies::warp, hopper, p.plan);
+            const bool fits = p.plan.via == kq::transport::bulk;
+            changes += fits != fitted;
+            fitted = fits;
+        }
+        CHECK(broken == "");
+        CHECK(changes == 1); // from bulk to direct, once
+        CHECK_FALSE(fitted);
+    });
+}
+
+TEST_CASE("the bulk policy is refused by name where bulk copies are impossible") {
+    constexpr kq::policy bulk = by(kq::policies::warp, kq::transport::bulk);
+    for_each_subject([&](const subject& s) {
+        const auto refused_on = [&](const kq::device_facts& device, int64_t k) {
+            return refused(
+                plan_of(s, good_arguments(4096, 1, k), good_workspace(), device, bulk).outcome);
+        };
+        CHECK(refused_on(hopper, 4096) == "ok");
+        CHECK(refused_on(ada, 4096) == "policy");
+        CHECK(refused_on({90, 132, 1024}, 4096) == "policy");
+        CHECK(refused_on(hopper, int64_t{1} << 24) == "policy");
+    });
+}
+
+TEST_CASE("the direct policy stays direct on every device") {
+    constexpr kq::policy direct = by(kq::policies::warp, kq::transport::direct);
+    for_each_subject([&](const subject& s) {
+        for (const kq::device_facts& device : {hopper, ada}) {
+            const planned p =
+                plan_of(s, good_arguments(4096, 1, 4096), good_workspace(), device, direct);
+            CHECK(p.outcome.ok());
+            CHECK(p.plan.via == kq::transport::direct);
+        }
+    });
+}
+
+TEST_CASE("a batch larger than the device has a thread block for each activation row") {
+    for_each_subject([](const subject& s) {
+        for (const int64_t m : {1000, 1 << 20}) {
+            const planned p = plan_of(s, good_arguments(4096, m, 4096));
+            CHECK(p.outcome.ok());
+            CHECK(p.plan.blocks_per_activation == 1);
+            CHECK(p.plan.grid == m);
+        }
+    });
+}
+
+TEST_CASE("a device without facts is planned for or refused, never divided by") {
+    for_each_subject([](const subject& s) {
+        const planned p = plan_of(s, good_arguments(4096, 2, 4096), good_workspace(), {});
+        CHECK(p.outcome.ok());
+        CHECK(p.plan.grid == 2);
+    });
+}
+
+TEST_CASE("a plan does not depend on what its object held before") {
+    const kq::policy automatic = kq::policies::warp;
+    const kq::policy direct = by(automatic, kq::transport::direct);
+    for_each_subject([&](const subject& s) {
+        const auto a = good_arguments(4096, 2, 4096);
+        const kq::gemv_plan used = plan_of(s, a).plan;
+        const auto again = [&](const kq::dense_arguments& next, const kq::device_facts& device,
+                               const kq::policy& p) {
+            kq::gemv_plan reused = used;
+            const kq::status outcome = s.plan(p, next, good_workspace(), device, reused);
+            return outcome.ok() &&
+                   equal(reused, plan_of(s, next, good_workspace(), device, p).plan);
+        };
+        CHECK(again(a, hopper, automatic));
+        CHECK(again(good_arguments(33, 1, 1024), hopper, automatic));
+        CHECK(again(a, hopper, direct));
+        CHECK(again(a, ada, automatic));
+        CHECK(again(good_arguments(0, 1, 4096), hopper, automatic));
+        CHECK(again(good_arguments(4096, 1, int64_t{1} << 24), hopper, automatic));
+    });
+}
+
+TEST_CASE("pointers convert with their element type") {
+    const float f32[1] = {};
+    const kq::f16 f16[1] = {};
+    kq::bf16 bf16[1] = {};
+    kq::dense_arguments a;
+    a.activation = f32;
+    CHECK(a.activation.data == f32);
+    CHECK(a.activation.type == kq::element_type::f32);
+    a.activation = f16;
+    CHECK(a.activation.type == kq::element_type::f16);
+    a.output = bf16;
+    CHECK(a.output.data == bf16);
+    CHECK(a.output.type == kq::element_type::bf16);
+    STATIC_REQUIRE(kq::size_of(kq::element_type::f32) == 4);
+    STATIC_REQUIRE(kq::size_of(kq::element_type::f16) == 2);
+    STATIC_REQUIRE(kq::size_of(kq::element_type::bf16) == 2);
+}
+
+TEST_CASE("is_valid knows the ranges of a policy's fields") {
+    STATIC_REQUIRE(is_valid(kq::policies::warp));
+    STATIC_REQUIRE(is_valid(kq::policy{8, 32, 8, 1, kq::transport::bulk}));
+    STATIC_REQUIRE(is_valid(kq::policy{1, 1, 1, 1, kq::transport::direct}));
+    STATIC_REQUIRE_FALSE(is_valid(kq::policy{0, 16, 2, 2304}));
+    STATIC_REQUIRE_FALSE(is_valid(kq::policy{9, 16, 2, 2304}));
+    STATIC_REQUIRE_FALSE(is_valid(kq::policy{2, 0, 2, 2304}));
+    STATIC_REQUIRE_FALSE(is_valid(kq::policy{2, 33, 2, 2304}));
+    STATIC_REQUIRE_FALSE(is_valid(kq::policy{2, 16, 0, 2304}));
+    STATIC_REQUIRE_FALSE(is_valid(kq::policy{2, 16, 9, 2304}));
+    STATIC_REQUIRE_FALSE(is_valid(kq::policy{2, 16, 2, 0}));
+}
