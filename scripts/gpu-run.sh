@@ -23,12 +23,13 @@ run() { # run NAME COMMAND...: keeps the output, prints its end
 for what in "$@"; do
     case $what in
     tests)
-        run gpu-tests "$bin/kq_test_gpu"
+        run gpu-tests "$bin/kq_test_gpu" --durations yes
+        run gpu-tests-fast-math "$bin/kq_test_gpu_fast_math"
         ;;
     sanitizers)
         for tool in memcheck racecheck initcheck synccheck; do
-            run "sanitizer-$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 \
-                "$bin/kq_test_gpu" '~[large]~[repeat]'
+            run "sanitizer-$tool" timeout 300 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+                "$bin/kq_test_gpu" '~[large]~[repeat]~[error]'
         done
         ;;
     benchmarks)

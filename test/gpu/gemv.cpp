@@ -356,7 +356,7 @@ TEST_CASE("a refused call launches and writes nothing") {
     CHECK(output.download<float>() == pattern);
 }
 
-TEST_CASE("a CUDA error comes back with its name") {
+TEST_CASE("a CUDA error comes back with its name", "[error]") {
     using E = kq::q4_k;
     const buffer weights(samples::random_weights<E>(4, 256, 93), placement::exact);
     const buffer activation(samples::gaussian(256, 94), placement::exact);

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check.hpp"
+#include "threads.hpp"
+
+#include <kq/blocks/encodings.hpp>
+#include <kq/gemv/dispatch.hpp>
+#include <kq/reference/reference.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <random>
+
+namespace gguf_gemv {
+namespace {
+
+constexpr double quantized_bound = 1e-6;
+constexpr double unquantized_bound = 5e-4;
+constexpr std::int64_t least_outputs = 256; ///< that the unquantized band holds for
+constexpr std::int64_t least_rows = 256;
+constexpr std::int64_t most_products = std::int64_t{1} << 22;
+
+/// Sums of squares of errors and of expected values.
+struct deviation {
+    double errors = 0;
+    double squares = 0;
+
+    void add(double found, double expected) {
+        errors += (found - expected) * (found - expected);
+        squares += expected * expected;
+    }
+    void add(const deviation& other) {
+        errors += other.errors;
+        squares += other.squares;
+    }
+    double nmse() const {
+        if (squares == 0) {
+            return errors == 0 ? 0 : std::numeric_limits<double>::infinity();
+        }
+        return errors / squares;
+    }
+};
+
+/// The deviations of one output row.
+struct row_deviation {
+    deviation quantized;
+    deviation unquantized;
+};
+
+/// The rows to compare, in ascending order; every choice is as likely.
+std::vector<std::int64_t> sampled_rows(const kq::dense_arguments& a, std::uint64_t seed) {
+    const std::int64_t count = std::min(a.n, std::max(least_rows, most_products / a.k / a.m));
+    std::mt19937_64 random(seed);
+    std::vector<std::int64_t> rows;
+    for (std::int64_t r = 0; std::ssize(rows) < count; ++r) {
+        if (static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(a.n - r)) <
+            count - std::ssize(rows)) {
+            rows.push_back(r);
+        }
+    }
+    return rows;
+}
+
+template <class Encoding>
+class comparison {
+public:
+    comparison(const kq::dense_arguments& a, const std::vector<float>& output, bool unquantized)
+        : a_(a),
+          output_(output),
+          unquantized_(unquantized),
+          count_(a.k / Encoding::elements),
+          quantized_(static_cast<std::size_t>(a.m * count_)) {
+        share(a.m * count_, [&](std::int64_t first, std::int64_t last) {
+            for (std::int64_t b = first; b < last; ++b) {
+                quantized_[static_cast<std::size_t>(b)] =
+                    kq::quantize_block<activation>(numbers() + b * Encoding::elements);
+            }
+        });
+    }
+
+    row_deviation row(std::int64_t r) const {
+        const auto* const weights =
+            static_cast<const typename Encoding::block*>(a_.weights) + r * count_;
+        row_deviation sums;
+        for (std::int64_t j = 0; j < a_.m; ++j) {
+            const double found = output_[static_cast<std::size_t>(j * a_.n + r)];
+            sums.quantized.add(found, kq::reference::dot<Encoding>(
+                                          weights, quantized_.data() + j * count_, count_));
+            if (unquantized_) {
+                sums.unquantized.add(found, kq::reference::unquantized_dot<Encoding>(
+                                                weights, numbers() + j * a_.k, count_));
+            }
+        }
+        return sums;
+    }
+
+private:
+    using activation = typename Encoding::activation;
+
+    const float* numbers() const { return static_cast<const float*>(a_.activation.data); }
+
+    const kq::dense_arguments& a_;
+    const std::vector<float>& output_;
+    bool unquantized_;
+    std::int64_t count_;
+    std::vector<typename activation::block> quantized_;
+};
+
+} // namespace
+
+bool check_result::passed() const {
+    return quantized <= quantized_bound && (!unquantized || *unquantized <= unquantized_bound);
+}
+
+check_result check_product(const product& p, const std::vector<float>& output, bool gaussian,
+                           std::uint64_t seed) {
+    const auto rows = sampled_rows(p.arguments, seed);
+    const auto count = static_cast<std::int64_t>(rows.size());
+    const bool unquantized = gaussian && count * p.arguments.m >= least_outputs;
+    std::vector<row_deviation> deviations(rows.size());
+    kq::check(kq::dispatch(p.encoding, [&]<class Encoding>() {
+        const comparison<Encoding> compared(p.arguments, output, unquantized);
+        share(count, [&](std::int64_t first, std::int64_t last) {
+            for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last);
+                 ++i) {
+                deviations[i] = compared.row(rows[i]);
+            }
+        });
+    }));
+    row_deviation total;
+    for (const auto& deviation : deviations) {
+        total.quantized.add(deviation.quantized);
+        total.unquantized.add(deviation.unquantized);
+    }
+    check_result result{total.quantized.nmse(), std::nullopt, count};
+    if (unquantized) {
+        result.unquantized = total.unquantized.nmse();
+    }
+    return result;
+}
+
+} // namespace gguf_gemv

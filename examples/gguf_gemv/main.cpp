@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "activation.hpp"
+#include "input_error.hpp"
+#include "options.hpp"
+#include "output_file.hpp"
+#include "policies.hpp"
+#include "report.hpp"
+
+#include <kq/status.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace gguf_gemv {
+namespace {
+
+constexpr int success = 0;
+constexpr int check_failed = 1;
+constexpr int unusable = 2;
+
+gguf::file open_model(const options& chosen) {
+    try {
+        return chosen.model ? gguf::file::open(*chosen.model) : synthetic_model(chosen.seed);
+    } catch (const gguf::error& error) {
+        throw input_error("model", error.what());
+    }
+}
+
+/// A tensor's bytes where kq can read them: a file may align them to as little as a byte.
+class aligned_bytes {
+public:
+    explicit aligned_bytes(std::span<const std::byte> bytes) : data_(bytes.data()) {
+        static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= alignment);
+        if (reinterpret_cast<std::uintptr_t>(data_) % alignment != 0) {
+            copy_.assign(bytes.begin(), bytes.end());
+            data_ = copy_.data();
+        }
+    }
+    aligned_bytes(const aligned_bytes&) = delete;
+    aligned_bytes& operator=(const aligned_bytes&) = delete;
+
+    const std::byte* data() const { return data_; }
+
+private:
+    static constexpr std::size_t alignment = 16; ///< the most that an encoding needs
+
+    std::vector<std::byte> copy_;
+    const std::byte* data_;
+};
+
+void require_other_file(const options& chosen) {
+    for (const auto& input : {chosen.model, chosen.activation}) {
+        std::error_code ignored;
+        if (input && std::filesystem::equivalent(*input, *chosen.output, ignored)) {
+            throw input_error("output",
+                              "file " + gguf::printable(*chosen.output) + " is an input too");
+        }
+    }
+}
+
+std::optional<output_file> open_output(const options& chosen, std::size_t tensors) {
+    if (!chosen.output) {
+        return std::nullopt;
+    }
+    if (tensors != 1) {
+        throw input_error("output", "holds the product of one tensor, but there are " +
+                                        std::to_string(tensors) + ": choose with --tensor");
+    }
+    require_other_file(chosen);
+    return std::optional<output_file>(std::in_place, *chosen.output);
+}
+
+void print(const std::string& text) {
+    if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+        throw input_error("standard output", "cannot be written");
+    }
+}
+
+int run(const options& chosen) {
+    const gguf::file model = open_model(chosen);
+    const std::string model_name = chosen.model.value_or("synthetic");
+    if (chosen.list) {
+        print(chosen.json ? json_list_of(model, model_name) : text_list_of(model));
+        return success;
+    }
+    const auto weights = choose_weights(model, chosen.tensor);
+    activation numbers(chosen.activation, chosen.seed);
+    // Every refusal comes before the first product.
+    std::vector<std::int64_t> batches;
+    for (const weight& w : weights) {
+        batches.push_back(numbers.rows_for(w, chosen.batch));
+    }
+    auto output = open_output(chosen, weights.size());
+
+    const auto refused = std::ranges::count_if(
+        model.tensors(), [](const gguf::tensor& t) { return !refusal(t).empty(); });
+    report all{model_name,
+               choose_device(chosen.device),
+               known_policies[chosen.policy].name,
+               chosen.tensor ? 0 : static_cast<std::size_t>(refused),
+               {}};
+    product_result result;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        const weight& w = weights[i];
+        const std::int64_t m = batches[i];
+        const aligned_bytes blocks(w.tensor->bytes);
+        const product p{w.encoding,
+                        {.weights = blocks.data(),
+                         .activation = numbers.numbers(m * w.k),
+                         .output = {},
+                         .n = w.n,
+                         .k = w.k,
+                         .m = m,
+                         .activation_stride = 0,
+                         .output_stride = 0},
+                        w.tensor->bytes.size()};
+        result = all.where.is_gpu ? multiply_on_gpu(p, chosen.policy) : multiply_on_host(p);
+        outcome o{w, m, result.seconds, result.cold, std::nullopt};
+        if (chosen.check) {
+            o.check = check_product(p, result.output, numbers.is_generated(), chosen.seed);
+        }
+        all.outcomes.push_back(o);
+    }
+    const bool failed = std::ranges::any_of(all.outcomes, &outcome::failed);
+    if (output && !failed) {
+        output->finish(result.output);
+    }
+    print(chosen.json ? json_of(all) : text_of(all));
+    return failed ? check_failed : success;
+}
+
+/// Says on one line why there is no result, whatever the text holds.
+int refuse(std::string text) {
+    std::ranges::replace_if(
+        text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+    std::fprintf(stderr, "gguf_gemv: %s\n", text.c_str());
+    return unusable;
+}
+
+} // namespace
+} // namespace gguf_gemv
+
+int main(int argc, char** argv) {
+    using namespace gguf_gemv;
+    try {
+        const options chosen = parse_options(argc, argv);
+        if (chosen.help) {
+            print(*chosen.help);
+            return success;
+        }
+        return run(chosen);
+    } catch (const kq::cuda_error& error) {
+        return refuse(std::string("device: ") + error.what());
+    } catch (const std::bad_alloc&) {
+        return refuse("memory: there is not enough for this product");
+    } catch (const std::exception& error) {
+        return refuse(error.what());
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model.hpp"
+
+#include "gguf/writer.hpp"
+#include "input_error.hpp"
+
+#include <kq/dot/dots.hpp>
+#include <kq/gemv/dispatch.hpp>
+#include <kq/gemv/plan.hpp>
+
+#include <functional>
+#include <numeric>
+#include <random>
+#include <span>
+#include <utility>
+
+namespace gguf_gemv {
+namespace {
+
+/// A scale of sane size: f16 bits of a number from 2^-8 up to 2^-6.
+kq::f16 random_scale(std::mt19937_64& random) {
+    return {static_cast<std::uint16_t>(0x1c00 + random() % 0x0800)};
+}
+
+/// Blocks of random bytes, every one of which means something in every encoding but the scales.
+template <class Encoding>
+std::vector<typename Encoding::block> random_blocks(std::size_t count, std::mt19937_64& random) {
+    std::vector<typename Encoding::block> blocks(count);
+    for (std::byte& byte : std::as_writable_bytes(std::span(blocks))) {
+        byte = static_cast<std::byte>(random());
+    }
+    for (auto& block : blocks) {
+        block.d = random_scale(random);
+        if constexpr (requires { block.dmin; }) {
+            block.dmin = random_scale(random);
+        }
+    }
+    return blocks;
+}
+
+template <class Encoding>
+void add_weight(gguf::writer& out, const std::string& name, std::vector<std::uint64_t> dimensions,
+                std::mt19937_64& random) {
+    const auto elements = std::accumulate(dimensions.begin(), dimensions.end(), std::uint64_t{1},
+                                          std::multiplies<>());
+    const auto blocks = random_blocks<Encoding>(elements / Encoding::elements, random);
+    out.add_tensor(name, std::move(dimensions), static_cast<std::uint32_t>(Encoding::id),
+                   std::as_bytes(std::span(blocks)));
+}
+
+template <class... Encodings>
+void add_weights(gguf::writer& out, std::mt19937_64& random, kq::type_list<Encodings...>) {
+    (add_weight<Encodings>(out, std::string(kq::name_of(Encodings::id)) + ".weight", {2048, 512},
+                           random),
+     ...);
+}
+
+weight weight_of(const gguf::tensor& tensor) {
+    const auto& sizes = tensor.dimensions;
+    const auto rows =
+        std::accumulate(sizes.begin() + 1, sizes.end(), std::uint64_t{1}, std::multiplies<>());
+    return {&tensor, static_cast<kq::encoding>(tensor.type), static_cast<std::int64_t>(rows),
+            static_cast<std::int64_t>(sizes.front())};
+}
+
+const gguf::tensor& find_tensor(const gguf::file& model, const std::string& name) {
+    if (const gguf::tensor* const found = model.find(name)) {
+        return *found;
+    }
+    std::string near;
+    for (const auto& other : model.near_names(name, 3)) {
+        near += (near.empty() ? "; near names are " : ", ") + gguf::printable(other);
+    }
+    throw input_error("tensor", gguf::printable(name) + " is not in the model" + near);
+}
+
+} // namespace
+
+gguf::file synthetic_model(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    gguf::writer out;
+    out.add_string("general.name", "synthetic");
+    add_weights(out, random, kq::encodings{});
+    add_weight<kq::q4_k>(out, "experts.weight", {1024, 64, 4}, random);
+    const std::vector<float> ones(2048, 1.0f);
+    out.add_tensor("norm.weight", {ones.size()}, 0, std::as_bytes(std::span(ones)));
+    return gguf::file::own(out.finish());
+}
+
+std::string refusal(const gguf::tensor& tensor) {
+    if (!kq::is_encoding(static_cast<int>(tensor.type))) {
+        return std::string(gguf::find_type(tensor.type)->name) +
+               " is not a block encoding kq multiplies";
+    }
+    const weight w = weight_of(tensor);
+    kq::dense_arguments a;
+    a.n = w.n;
+    a.k = w.k;
+    const kq::status sizes = kq::dispatch(w.encoding, [&]<class Encoding>() {
+        kq::gemv_plan plan;
+        return kq::plan_sizes<Encoding>(a, plan);
+    });
+    return sizes.ok() ? "" : sizes.message();
+}
+
+std::vector<weight> choose_weights(const gguf::file& model,
+                                   const std::optional<std::string>& name) {
+    if (name) {
+        const gguf::tensor& tensor = find_tensor(model, *name);
+        if (const std::string reason = refusal(tensor); !reason.empty()) {
+            throw input_error("tensor",
+                              gguf::printable(*name) + " cannot be multiplied: " + reason);
+        }
+        return {weight_of(tensor)};
+    }
+    std::vector<weight> chosen;
+    for (const auto& tensor : model.tensors()) {
+        if (refusal(tensor).empty()) {
+            chosen.push_back(weight_of(tensor));
+        }
+    }
+    if (chosen.empty()) {
+        throw input_error("model", "holds no tensor that kq multiplies; --list says why");
+    }
+    return chosen;
+}
+
+} // namespace gguf_gemv

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace gguf_gemv {
+namespace {
+
+using nlohmann::json;
+
+// Names are any bytes: those that are not UTF-8 are replaced.
+std::string dumped(const json& object) {
+    return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+json json_of(const check_result& check) {
+    json object{
+        {"nmse", check.quantized}, {"rows_checked", check.rows}, {"passed", check.passed()}};
+    if (check.unquantized) {
+        object["nmse_unquantized"] = *check.unquantized;
+    }
+    return object;
+}
+
+json json_of(const outcome& o, const report& all) {
+    const weight& w = o.multiplied;
+    const auto bytes = w.tensor->bytes.size();
+    json object{{"tensor", w.tensor->name},
+                {"encoding", kq::name_of(w.encoding)},
+                {"n", w.n},
+                {"k", w.k},
+                {"bytes", bytes},
+                {"batch", o.batch},
+                {"policy", all.policy},
+                {"seconds", o.seconds},
+                {"gigabytes_per_second", static_cast<double>(bytes) / o.seconds / 1e9}};
+    if (all.where.is_gpu) {
+        object["cold"] = o.cold;
+    }
+    if (o.check) {
+        object["check"] = json_of(*o.check);
+    }
+    return object;
+}
+
+} // namespace
+
+std::string json_of(const report& all) {
+    json object{{"model", all.model},
+                {"device", all.where.is_gpu ? "cuda" : "host"},
+                {"device_name", all.where.name},
+                {"skipped", all.skipped},
+                {"results", json::array()}};
+    if (!all.where.reason.empty()) {
+        object["device_reason"] = all.where.reason;
+    }
+    for (const outcome& o : all.outcomes) {
+        object["results"].push_back(json_of(o, all));
+    }
+    return dumped(object);
+}
+
+std::string json_list_of(const gguf::file& model, const std::string& name) {
+    json tensors = json::array();
+    for (const auto& tensor : model.tensors()) {
+        const std::string reason = refusal(tensor);
+        json object{{"name", tensor.name},
+                    {"encoding", gguf::find_type(tensor.type)->name},
+                    {"shape", std::vector(tensor.dimensions.rbegin(), tensor.dimensions.rend())},
+                    {"bytes", tensor.bytes.size()},
+                    {"multipliable", reason.empty()}};
+        if (!reason.empty()) {
+            object["reason"] = reason;
+        }
+        tensors.push_back(std::move(object));
+    }
+    return dumped({{"model", name}, {"tensors", std::move(tensors)}});
+}
+
+} // namespace gguf_gemv

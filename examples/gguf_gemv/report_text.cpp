@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace gguf_gemv {
+namespace {
+
+constexpr std::size_t widest_name = 40;
+
+/// A number as printf formats it.
+std::string formatted(const char* format, double number) {
+    char text[64];
+    std::snprintf(text, sizeof text, format, number);
+    return text;
+}
+
+std::string left(std::string text, std::size_t width) {
+    text.resize(std::max(text.size(), width), ' ');
+    return text;
+}
+
+std::string right(const std::string& text, std::size_t width) {
+    return std::string(width - std::min(width, text.size()), ' ') + text;
+}
+
+template <class Items, class Name>
+std::size_t name_width(const Items& items, const Name& name_of) {
+    std::size_t width = 0;
+    for (const auto& item : items) {
+        width = std::max(width, gguf::printable(name_of(item)).size());
+    }
+    return std::min(width, widest_name);
+}
+
+std::string shape_of(const gguf::tensor& tensor) {
+    std::string text;
+    for (auto size = tensor.dimensions.rbegin(); size != tensor.dimensions.rend(); ++size) {
+        text += (text.empty() ? "" : " x ") + std::to_string(*size);
+    }
+    return text;
+}
+
+std::string check_text(const check_result& check, std::int64_t rows) {
+    std::string text = "  NMSE " + formatted("%.1e", check.quantized);
+    if (check.unquantized) {
+        text += ", unquantized " + formatted("%.1e", *check.unquantized);
+    }
+    return text + "  " + std::to_string(check.rows) + " of " + std::to_string(rows) + " rows  " +
+           (check.passed() ? "ok" : "FAILED");
+}
+
+std::string line_of(const outcome& o, const report& all, std::size_t width) {
+    const weight& w = o.multiplied;
+    const auto bytes = w.tensor->bytes.size();
+    const double rate = static_cast<double>(bytes) / o.seconds / 1e9;
+    std::string text =
+        left(gguf::printable(w.tensor->name), width) + "  " + left(kq::name_of(w.encoding), 7) +
+        "  " + right(std::to_string(w.n) + " x " + std::to_string(w.k), 14) + "  " +
+        right(std::to_string(bytes), 10) + " B  batch " + std::to_string(o.batch) + "  " +
+        std::string(all.policy) + "  " + right(formatted("%.4f", o.seconds * 1e3), 10) + " ms  " +
+        right(formatted("%.1f", rate), 7) + " GB/s";
+    if (all.where.is_gpu) {
+        text += o.cold ? " cold" : " warm";
+    }
+    return text + (o.check ? check_text(*o.check, w.n) : "") + "\n";
+}
+
+std::string summary_of(const report& all) {
+    const auto count = all.outcomes.size();
+    std::string text = std::to_string(count) + (count == 1 ? " tensor" : " tensors") +
+                       " multiplied, " + std::to_string(all.skipped) +
+                       " that kq cannot multiply skipped";
+    if (const auto checked = std::ranges::count_if(
+            all.outcomes, [](const outcome& o) { return o.check.has_value(); })) {
+        const auto failed = std::ranges::count_if(all.outcomes, &outcome::failed);
+        text += ", " + std::to_string(checked - failed) + " of " + std::to_string(checked) +
+                " checks passed";
+    }
+    return text + "\n";
+}
+
+} // namespace
+
+std::string text_of(const report& all) {
+    std::string text = "model: " + gguf::printable(all.model) +
+                       "\ndevice: " + (all.where.is_gpu ? "cuda, " : "host, ") + all.where.name;
+    if (!all.where.reason.empty()) {
+        text += " (" + all.where.reason + ")";
+    }
+    text += "\n";
+    const std::size_t width =
+        name_width(all.outcomes, [](const outcome& o) { return o.multiplied.tensor->name; });
+    for (const outcome& o : all.outcomes) {
+        text += line_of(o, all, width);
+    }
+    return text + summary_of(all);
+}
+
+std::string text_list_of(const gguf::file& model) {
+    const std::size_t width =
+        name_width(model.tensors(), [](const gguf::tensor& t) { return t.name; });
+    std::string text;
+    for (const auto& tensor : model.tensors()) {
+        const std::string reason = refusal(tensor);
+        text += left(gguf::printable(tensor.name), width) + "  " +
+                left(std::string(gguf::find_type(tensor.type)->name), 7) + "  " +
+                right(shape_of(tensor), 14) + "  " +
+                right(std::to_string(tensor.bytes.size()), 10) +
+                " B  kq: " + (reason.empty() ? "yes" : "no, " + reason) + "\n";
+    }
+    return text;
+}
+
+} // namespace gguf_gemv

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+
+#include <kq/blocks/encodings.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gguf/writer.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using arguments = std::vector<std::string>;
+using nlohmann::json;
+
+/// A directory of its own that goes away with its content.
+class scratch {
+public:
+    scratch() {
+        std::string pattern = (fs::temp_directory_path() / "kq_tool_XXXXXX").string();
+        REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+        path_ = pattern;
+    }
+    scratch(const scratch&) = delete;
+    scratch& operator=(const scratch&) = delete;
+    ~scratch() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+
+    std::string at(const std::string& name) const { return (path_ / name).string(); }
+
+    std::vector<std::string> names() const {
+        std::vector<std::string> found;
+        for (const auto& entry : fs::directory_iterator(path_)) {
+            found.push_back(entry.path().filename().string());
+        }
+        std::ranges::sort(found);
+        return found;
+    }
+
+private:
+    fs::path path_;
+};
+
+std::string content_of(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    REQUIRE(in);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+template <class Value>
+void write(const std::string& path, const std::vector<Value>& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    std::ofstream out(path, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()),
+              static_cast<std::streamsize>(bytes.size()));
+    REQUIRE(out.flush());
+}
+
+std::vector<float> numbers_of(const std::string& path) {
+    const std::string bytes = content_of(path);
+    REQUIRE(bytes.size() % sizeof(float) == 0);
+    std::vector<float> numbers(bytes.size() / sizeof(float));
+    std::ranges::copy(bytes, reinterpret_cast<char*>(numbers.data()));
+    return numbers;
+}
+
+struct outcome {
+    int code;
+    std::string out;
+    std::string err;
+};
+
+/// Runs the tool in the environment of this process, with `setting` put before it.
+outcome run(const arguments& given, std::string setting = "KQ_TOOL_TEST=1") {
+    const scratch captured;
+    arguments words{KQ_TOOL};
+    words.insert(words.end(), given.begin(), given.end());
+    std::vector<char*> argv;
+    for (auto& word : words) {
+        argv.push_back(word.data());
+    }
+    argv.push_back(nullptr);
+    std::vector<char*> environment{setting.data()};
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        environment.push_back(*variable);
+    }
+    environment.push_back(nullptr);
+
+    posix_spawn_file_actions_t actions;
+    REQUIRE(::posix_spawn_file_actions_init(&actions) == 0);
+    const std::string out = captured.at("out");
+    const std::string err = captured.at("err");
+    constexpr int mode = O_WRONLY | O_CREAT | O_TRUNC;
+    REQUIRE(::posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), mode, 0600) == 0);
+    REQUIRE(::posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), mode, 0600) == 0);
+    pid_t child = 0;
+    REQUIRE(::posix_spawn(&child, KQ_TOOL, &actions, nullptr, argv.data(), environment.data()) ==
+            0);
+    ::posix_spawn_file_actions_destroy(&actions);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(out), content_of(err)};
+}
+
+/// What every run without a GPU in sight starts from.
+outcome run_without_gpu(const arguments& given) {
+    return run(given, "CUDA_VISIBLE_DEVICES=");
+}
+
+void require_refusal(const outcome& refused, const std::vector<std::string>& words) {
+    INFO("stderr: " << refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.out.empty());
+    CHECK(refused.err.starts_with("gguf_gemv: "));
+    CHECK(std::ranges::count(refused.err, '\n') == 1);
+    CHECK(refused.err.ends_with('\n'));
+    for (const auto& word : words) {
+        CHECK_THAT(refused.err, Catch::Contains(word));
+    }
+}
+
+json json_from(const arguments& given) {
+    const outcome ran = run(given);
+    INFO("stderr: " << ran.err);
+    REQUIRE(ran.code == 0);
+    CHECK(ran.err.empty());
+    return json::parse(ran.out);
+}
+
+/// q8_0 blocks [3, 1] of k = 32, in which every weight of row r is r + 1.
+std::vector<kq::q8_0::block> counting_blocks() {
+    std::vector<kq::q8_0::block> blocks(3);
+    for (std::size_t r = 0; r < blocks.size(); ++r) {
+        blocks[r].d = kq::to_f16(1.0f);
+        std::ranges::fill(blocks[r].q, static_cast<std::int8_t>(r + 1));
+    }
+    return blocks;
+}
+
+constexpr auto q8_0 = static_cast<std::uint32_t>(kq::encoding::q8_0);
+
+std::vector<std::byte> counting_model() {
+    gguf::writer out;
+    const auto blocks = counting_blocks();
+    out.add_tensor("counting", {32, 3}, q8_0, std::as_bytes(std::span(blocks)));
+    return out.finish();
+}
+
+/// The same model, with tensor data at an odd address.
+std::vector<std::byte> misaligned_counting_model() {
+    std::vector<std::byte> image;
+    const auto put = [&image](const auto& value) {
+        std::ranges::copy(std::as_bytes(std::span(&value, 1)), std::back_inserter(image));
+    };
+    const auto text = [&](std::string_view words) {
+        put(std::uint64_t{words.size()});
+        std::ranges::transform(words, std::back_inserter(image),
+                               [](char c) { return static_cast<std::byte>(c); });
+    };
+    put(std::array{'G', 'G', 'U', 'F'});
+    put(std::uint32_t{3});
+    put(std::uint64_t{1}); // tensors
+    put(std::uint64_t{1}); // metadata
+    text("general.alignment");
+    put(std::uint32_t{4}); // a u32
+    put(std::uint32_t{1});
+    text("counting");
+    put(std::uint32_t{2}); // dimensions
+    put(std::uint64_t{32});
+    put(std::uint64_t{3});
+    put(q8_0);
+    put(std::uint64_t{0}); // offset
+    const auto blocks = counting_blocks();
+    std::ranges::copy(std::as_bytes(std::span(blocks)), std::back_inserter(image));
+    return image;
+}
+
+/// Two rows of 32: ones and twos.
+std::vector<float> counting_activation() {
+    std::vector<float> x(64, 1.0f);
+    std::fill(x.begin() + 32, x.end(), 2.0f);
+    return x;
+}
+
+void require_counting_product(const std::vector<float>& output) {
+    REQUIRE(output.size() == 2 * 3);
+    for (int j = 0; j < 2; ++j) {
+        for (int r = 0; r < 3; ++r) {
+            CHECK(output[static_cast<std::size_t>(3 * j + r)] ==
+                  Approx(32.0 * (j + 1) * (r + 1)).epsilon(1e-3));
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("every wrong argument is refused with one line that names the field and the rule") {
+    const scratch place;
+    write(place.at("short.f32"), std::vector<float>(100));
+    write(place.at("rows.f32"), std::vector<float>(2 * 2048));
+    write(place.at("odd"), std::vector<char>(2049));
+    write(place.at("empty"), std::vector<char>{});
+    const auto before = place.names();
+    const std::string output = place.at("y.f32");
+    const std::string rows = place.at("rows.f32");
+
+    const struct {
+        arguments given;
+        std::vector<std::string> words;
+    } cases[] = {
+        {{place.at("none.gguf")}, {"model", "none.gguf", "No such file"}},
+        {{place.at("")}, {"model", "not a regular file"}},
+        {{place.at("empty")}, {"model", "is empty"}},
+        {{rows}, {"model", "magic"}},
+        {{"--tensor", "q4_k.weigth"}, {"tensor", "not in the model", "\"q4_k.weight\""}},
+        {{"--tensor", "norm.weight"}, {"tensor", "f32 is not a block encoding kq multiplies"}},
+        {{"--tensor", "two\nlines"}, {"tensor", "two\\x0alines"}},
+        {{"--policy", "best"}, {"policy", "\"best\" is not one of warp"}},
+        {{"--device", "tpu"}, {"device", "\"tpu\" is not one of auto, cuda, host"}},
+        {{"--batch", "0"}, {"batch", "is not an integer from 1"}},
+        {{"--batch", "-3"}, {"batch", "is not an integer from 1"}},
+        {{"--batch", "2.5"}, {"batch", "is not an integer from 1"}},
+        {{"--batch", "99999999999999999999"}, {"batch", "is not an integer from 1"}},
+        {{"--batch", "1000000000000"}, {"batch", "too many", "2^30 bytes"}},
+        {{"--batch"}, {"batch", "missing"}},
+        {{"--batch", "1", "--batch", "2"}, {"batch", "received 2"}},
+        {{"--seed", "-1"}, {"seed", "is not an integer from 0"}},
+        {{"--seed", "x"}, {"seed", "is not an integer from 0"}},
+        {{"--seed", "18446744073709551616"}, {"seed", "is not an integer from 0"}},
+        {{"--activation", place.at("none")}, {"activation", "No such file"}},
+        {{"--activation", place.at("")}, {"activation", "not a regular file"}},
+        {{"--activation", place.at("odd")}, {"activation", "2049 bytes"}},
+        {{"--activation", place.at("empty")}, {"activation", "0 bytes"}},
+        {{"--activation", place.at("short.f32")}, {"activation", "400 bytes", "k = 2048"}},
+        {{"--activation", rows, "--batch", "3", "--tensor", "q4_k.weight"},
+         {"activation", "16384 bytes is not 3 rows of k = 2048"}},
+        {{"--output", output}, {"output", "one tensor", "--tensor"}},
+        {{"--list", "--check"}, {"list", "--check"}},
+        {{"--list", "--tensor", "q4_k.weight"}, {"list", "--tensor"}},
+        {{"--list", "--output", output}, {"list", "--output"}},
+        {{"--check=no"}, {"check", "flag"}},
+        {{"--fast"}, {"\"--fast\"", "neither an option"}},
+        {{place.at("a.gguf"), place.at("b.gguf")}, {"b.gguf", "neither an option"}},
+        {{"--tensor", "q4_k.weight", "--output", place.at("")}, {"output", "has no name"}},
+        {{"--tensor", "q4_k.weight", "--output", place.at(".")}, {"output", "regular file"}},
+        {{"--tensor", "q4_k.weight", "--output", place.at("no/y")}, {"output", "No such file"}},
+        {{"--tensor", "q4_k.weight", "--output", "/dev/full"}, {"output", "regular file"}},
+        {{"--tensor", "q4_k.weight", "--activation", rows, "--output", rows},
+         {"output", "is an input too"}},
+        {{"--tensor", "q4_k.weight", "--output", output, "--policy", "best"}, {"policy"}},
+        {{"--tensor", "q4_k.weight", "--output", output, "--batch", "0"}, {"batch"}},
+    };
+    for (const auto& [given, words] : cases) {
+        std::string line;
+        for (const auto& word : given) {
+            line += word + " ";
+        }
+        INFO("arguments: " << line);
+        require_refusal(run(given), words);
+        CHECK(place.names() == before);
+    }
+}
+
+TEST_CASE("a GPU that is not there is refused, and leaves no output") {
+    const scratch place;
+    require_refusal(run_without_gpu({"--device", "cuda", "--tensor", "q4_k.weight", "--output",
+                                     place.at("y.f32")}),
+                    {"device", "cuda needs a GPU"});
+    CHECK(place.names().empty());
+}
+
+TEST_CASE("auto without a GPU takes the host and says why") {
+    const outcome text = run_without_gpu({"--tensor", "q8_0.weight"});
+    CHECK(text.code == 0);
+    CHECK_THAT(text.out, Catch::Contains("device: host") && Catch::Contains("no GPU: cudaError"));
+    const outcome object = run_without_gpu({"--tensor", "q8_0.weight", "--json"});
+    const json parsed = json::parse(object.out);
+    CHECK(parsed.at("device") == "host");
+    CHECK_THAT(parsed.at("device_reason").get<std::string>(), Catch::Contains("no GPU"));
+}
+
+TEST_CASE("a file cut short is refused in the reader's words") {
+    const scratch place;
+    auto image = counting_model();
+    image.resize(image.size() - 40);
+    write(place.at("cut.gguf"), image);
+    require_refusal(run({place.at("cut.gguf"), "--list"}),
+                    {"model", "tensor \"counting\"", "outside the file"});
+}
+
+TEST_CASE("a model with nothing to multiply is refused") {
+    const scratch place;
+    gguf::writer out;
+    const std::vector<float> ones(8, 1.0f);
+    out.add_tensor("norm", {8}, 0, std::as_bytes(std::span(ones)));
+    write(place.at("norm.gguf"), out.finish());
+    require_refusal(run({place.at("norm.gguf"), "--check"}), {"model", "no tensor"});
+    CHECK(run({place.at("norm.gguf"), "--list"}).code == 0);
+}
+
+TEST_CASE("a refused run leaves an output of an earlier one alone") {
+    const scratch place;
+    write(place.at("y.f32"), std::vector<float>{1, 2, 3});
+    const std::string before = content_of(place.at("y.f32"));
+    require_refusal(run({"--tensor", "none", "--output", place.at("y.f32")}), {"tensor"});
+    CHECK(content_of(place.at("y.f32")) == before);
+    CHECK(place.names() == std::vector<std::string>{"y.f32"});
+}
+
+TEST_CASE("help names every option and how time is measured") {
+    const outcome help = run({"--help"});
+    CHECK(help.code == 0);
+    CHECK(help.err.empty());
+    for (const auto* const word :
+         {"--list", "--tensor", "--batch", "--activation", "--seed", "--policy", "--device",
+          "--output", "--check", "--json", "L2 cache", "median"}) {
+        CHECK_THAT(help.out, Catch::Contains(word));
+    }
+}
+
+TEST_CASE("the list says of every tensor whether kq can multiply it") {
+    const json list = json_from({"--list", "--json"});
+    CHECK(list.at("model") == "synthetic");
+    for (const json& tensor : list.at("tensors")) {
+        const bool is_f32 = tensor.at("encoding") == "f32";
+        CHECK(tensor.at("multipliable") == !is_f32);
+        CHECK(tensor.contains("reason") == is_f32);
+    }
+    const json& first = list.at("tensors").at(0);
+    CHECK(first.at("name") == "q4_0.weight");
+    CHECK(first.at("shape") == json{512, 2048});
+    CHECK(first.at("bytes") == 512 * 2048 / 32 * 18);
+
+    const outcome text = run({"--list"});
+    CHECK(text.code == 0);
+    CHECK(std::ranges::count(text.out, '\n') ==
+          static_cast<std::ptrdiff_t>(list.at("tensors").size()));
+    CHECK_THAT(text.out, Catch::Contains("no, f32 is not a block encoding kq multiplies"));
+    CHECK_THAT(text.out, Catch::Contains("4 x 64 x 1024"));
+}
+
+TEST_CASE("every encoding passes the check on the host") {
+    const json report = json_from({"--device", "host", "--check", "--json"});
+    CHECK(report.at("device") == "host");
+    std::vector<std::string> encodings;
+    for (const json& result : report.at("results")) {
+        INFO(result);
+        encodings.push_back(result.at("encoding"));
+        CHECK(result.at("check").at("passed") == true);
+        CHECK(result.at("check").at("nmse") <= 1e-6);
+        CHECK(result.at("check").at("nmse_unquantized") > 0);
+        CHECK(result.at("check").at("nmse_unquantized") <= 5e-4);
+        CHECK(result.at("check").at("rows_checked") == result.at("n"));
+        CHECK(result.at("seconds") > 0);
+        CHECK(result.at("policy") == "warp");
+    }
+#define KQ_ENTRY(name, gguf_type) CHECK(std::ranges::count(encodings, #name) >= 1);
+    KQ_ENCODINGS(KQ_ENTRY)
+#undef KQ_ENTRY
+}
+
+TEST_CASE("a tensor of three dimensions is multiplied with its slices stacked") {
+    const json report =
+        json_from({"--device", "host", "--tensor", "experts.weight", "--check", "--json"});
+    const json& result = report.at("results").at(0);
+    CHECK(result.at("n") == 4 * 64);
+    CHECK(result.at("k") == 1024);
+}
+
+TEST_CASE("a check of many products takes a sample of at least 256 rows") {
+    const json report = json_from(
+        {"--device", "host", "--tensor", "q8_0.weight", "--batch", "16", "--check", "--json"});
+    CHECK(report.at("results").at(0).at("check").at("rows_checked") == 256);
+    const outcome text =
+        run({"--device", "host", "--tensor", "q8_0.weight", "--batch", "16", "--check"});
+    CHECK_THAT(text.out, Catch::Contains("256 of 512 rows"));
+    CHECK_THAT(text.out, Catch::Contains("1 of 1 checks passed"));
+}
+
+TEST_CASE("two runs write the same output, another seed another one") {
+    const scratch place;
+    const auto write_output = [&](const std::string& name, const std::string& seed) {
+        REQUIRE(run({"--device", "host", "--tensor", "q6_k.weight", "--batch", "3", "--seed", seed,
+                     "--output", place.at(name)})
+                    .code == 0);
+        return content_of(place.at(name));
+    };
+    const std::string first = write_output("a", "7");
+    CHECK(first.size() == 3 * 512 * sizeof(float));
+    CHECK(write_output("b", "7") == first);
+    CHECK(write_output("c", "8") != first);
+    CHECK(place.names() == std::vector<std::string>{"a", "b", "c"});
+}
+
+TEST_CASE("the rows of an activation file are the rows of the output") {
+    const scratch place;
+    write(place.at("model.gguf"), counting_model());
+    write(place.at("x.f32"), counting_activation());
+    const outcome ran = run({place.at("model.gguf"), "--device", "host", "--activation",
+                             place.at("x.f32"), "--output", place.at("y.f32"), "--check"});
+    CHECK(ran.code == 0);
+    CHECK_THAT(ran.out, Catch::Contains("batch 2"));
+    require_counting_product(numbers_of(place.at("y.f32")));
+}
+
+TEST_CASE("weights at an odd address give the same product") {
+    const scratch place;
+    const auto image = misaligned_counting_model();
+    REQUIRE((image.size() - sizeof(kq::q8_0::block) * 3) % 2 == 1);
+    write(place.at("model.gguf"), image);
+    write(place.at("x.f32"), counting_activation());
+    REQUIRE(run({place.at("model.gguf"), "--device", "host", "--activation", place.at("x.f32"),
+                 "--output", place.at("y.f32"), "--check"})
+                .code == 0);
+    require_counting_product(numbers_of(place.at("y.f32")));
+}
+
+TEST_CASE("an activation that is not finite gives NaNs, which pass no check and are not written") {
+    const scratch place;
+    auto x = counting_activation();
+    x[40] = std::numeric_limits<float>::infinity();
+    write(place.at("model.gguf"), counting_model());
+    write(place.at("x.f32"), x);
+    const arguments given{place.at("model.gguf"), "--device", "host",           "--activation",
+                          place.at("x.f32"),      "--output", place.at("y.f32")};
+    auto checked = given;
+    checked.push_back("--check");
+    const outcome failed = run(checked);
+    CHECK(failed.code == 1);
+    CHECK_THAT(failed.out, Catch::Contains("FAILED") && Catch::Contains("0 of 1 checks passed"));
+    CHECK(place.names() == std::vector<std::string>{"model.gguf", "x.f32"});
+
+    CHECK(run(given).code == 0);
+    const auto y = numbers_of(place.at("y.f32"));
+    REQUIRE(y.size() == 6);
+    CHECK(std::all_of(y.begin(), y.begin() + 3, [](float v) { return std::isfinite(v); }));
+    CHECK(std::all_of(y.begin() + 3, y.end(), [](float v) { return std::isnan(v); }));
+}
+
+TEST_CASE("the GPU writes the host's bits and passes the check for every encoding") {
+    const outcome all = run({"--device", "cuda", "--check", "--json"});
+    if (all.code == 2 && all.err.find("needs a GPU") != std::string::npos) {
+        WARN("skipped: no GPU");
+        return;
+    }
+    INFO("stderr: " << all.err);
+    REQUIRE(all.code == 0);
+    const scratch place;
+    const json report = json::parse(all.out);
+    CHECK(report.at("results").size() > kq::encodings::size);
+    for (const json& result : report.at("results")) {
+        const std::string name = result.at("tensor");
+        INFO(name);
+        CHECK(result.at("cold") == true);
+        for (const std::string device : {"cuda", "host"}) {
+            REQUIRE(run({"--device", device, "--tensor", name, "--batch", "2", "--output",
+                         place.at(device)})
+                        .code == 0);
+        }
+        CHECK(content_of(place.at("cuda")) == content_of(place.at("host")));
+    }
+}
