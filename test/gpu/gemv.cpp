@@ -229,6 +229,28 @@ TEST_CASE("a row too long for shared memory goes by the direct kernel and gives 
     });
 }
 
+TEST_CASE("k of zero stores zeros, and n or m of zero launches nothing") {
+    using E = kq::q4_k;
+    const std::vector<float> pattern{7, 7, 7, 7};
+    const auto run = [&]<kq::transport Via>(int64_t n, int64_t m, int64_t k) {
+        const buffer output(pattern, placement::exact);
+        const kq::dense_arguments a{
+            .output = output.as<float>(), .n = n, .k = k, .m = m, .output_stride = 2};
+        kq::check(instances::gemv<E, Via>::launch(a, {}, nullptr, device()));
+        gpu::check(cudaDeviceSynchronize(), "synchronize");
+        return output.download<float>();
+    };
+    const auto check_all = [&]<kq::transport Via>() {
+        CHECK(run.template operator()<Via>(2, 2, 0) == std::vector<float>{0, 0, 0, 0});
+        CHECK(run.template operator()<Via>(1, 1, 0) == std::vector<float>{0, 7, 7, 7});
+        CHECK(run.template operator()<Via>(0, 2, 256) == pattern);
+        CHECK(run.template operator()<Via>(2, 0, 256) == pattern);
+    };
+    check_all.template operator()<kq::transport::automatic>();
+    check_all.template operator()<kq::transport::direct>();
+    check_all.template operator()<kq::transport::bulk>();
+}
+
 TEST_CASE("large products agree with the reference on sampled rows", "[large]") {
     samples::for_each_encoding([]<class E>() {
         const int64_t n = 14336, k = 4096;

@@ -152,7 +152,7 @@ __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
     int next_piece = 0;
     const auto fill = [&](int stage) {
         const int64_t first_row = next_group * rows;
-        if (first_row >= map.n) {
+        if (first_row >= map.n || bulk.pieces == 0) {
             return;
         }
         if (at.lane == 0) {
@@ -173,14 +173,27 @@ __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
             next_group += at.group_step;
         }
     };
+    // The image is asked for first: it is small, and every warp waits for it. Then each warp's
+    // first piece, then the others, so that no warp's second piece delays another's first.
+    const unsigned char* source = map.image_row(at.batch); // [image_bytes]
+    const int own_part = static_cast<int>(threadIdx.x) * static_cast<int>(sizeof(words<4>));
+    words<4> first_part{};
+    if (own_part < map.image_bytes) {
+        first_part = streamed_memory::load<words<4>>(source + own_part);
+    }
+    fill(0);
+    __syncthreads();
 #pragma unroll 1
-    for (int stage = 0; stage < bulk.stages; ++stage) {
+    for (int stage = 1; stage < bulk.stages; ++stage) {
         fill(stage);
     }
 
     fill_table<typename loop::dot>(shared, at.lane, at.warp, policy.warps);
-    const unsigned char* source = map.image_row(at.batch); // [image_bytes]
-    for (int i = static_cast<int>(threadIdx.x) * 16; i < map.image_bytes; i += policy.warps * 512) {
+    if (own_part < map.image_bytes) {
+        *reinterpret_cast<words<4>*>(image + own_part) = first_part;
+    }
+    constexpr int parts = 32 * policy.warps * static_cast<int>(sizeof(words<4>));
+    for (int i = own_part + parts; i < map.image_bytes; i += parts) {
         *reinterpret_cast<words<4>*>(image + i) = streamed_memory::load<words<4>>(source + i);
     }
     __syncthreads();
