@@ -68,9 +68,9 @@ const bench::device_buffer& weight_pool() {
     return pool;
 }
 
-template <class Encoding, kq::transport Via>
+template <class Encoding, kq::policy Policy>
 void run(benchmark::State& state, shape s, int64_t m, bool quantize) {
-    using gemv = instances::gemv<Encoding, Via>;
+    using gemv = instances::gemv<Encoding, Policy>;
     const size_t bytes =
         size_t(s.n) * (s.k / Encoding::elements) * sizeof(typename Encoding::block);
     const size_t pitch = (bytes + 255) / 256 * 256; // every copy as aligned as an allocation
@@ -124,9 +124,9 @@ void enlist() {
             ->Iterations(1);
     };
     for (const shape s : shapes) {
-        add("bulk", run<Encoding, kq::transport::bulk>, s, false);
-        add("bulk", run<Encoding, kq::transport::bulk>, s, true);
-        add("direct", run<Encoding, kq::transport::direct>, s, false);
+        add("bulk", run<Encoding, instances::bulk>, s, false);
+        add("bulk", run<Encoding, instances::bulk>, s, true);
+        add("direct", run<Encoding, instances::direct>, s, false);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <kq/reference/reference.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <random>
@@ -48,12 +49,12 @@ struct row_deviation {
 };
 
 /// The rows to compare, in ascending order; every choice is as likely.
-std::vector<std::int64_t> sampled_rows(const kq::dense_arguments& a, std::uint64_t seed) {
-    const std::int64_t count = std::min(a.n, std::max(least_rows, most_products / a.k / a.m));
+std::vector<std::int64_t> sampled_rows(const product& p, std::uint64_t seed) {
+    const std::int64_t count = std::min(p.n, std::max(least_rows, most_products / p.k / p.m));
     std::mt19937_64 random(seed);
     std::vector<std::int64_t> rows;
     for (std::int64_t r = 0; std::ssize(rows) < count; ++r) {
-        if (static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(a.n - r)) <
+        if (static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(p.n - r)) <
             count - std::ssize(rows)) {
             rows.push_back(r);
         }
@@ -61,34 +62,46 @@ std::vector<std::int64_t> sampled_rows(const kq::dense_arguments& a, std::uint64
     return rows;
 }
 
+/// What a gate and an up product become (silu).
+double gated(double gate, double up) {
+    return gate / (1 + std::exp(-gate)) * up;
+}
+
 template <class Encoding>
 class comparison {
 public:
-    comparison(const kq::dense_arguments& a, const std::vector<float>& output, bool unquantized)
-        : a_(a),
+    comparison(const product& p, const std::vector<float>& output, bool unquantized)
+        : p_(p),
           output_(output),
           unquantized_(unquantized),
-          count_(a.k / Encoding::elements),
-          quantized_(static_cast<std::size_t>(a.m * count_)) {
-        share(a.m * count_, [&](std::int64_t first, std::int64_t last) {
+          count_(p.k / Encoding::elements),
+          quantized_(static_cast<std::size_t>(p.m * count_)) {
+        share(p.m * count_, [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t b = first; b < last; ++b) {
                 quantized_[static_cast<std::size_t>(b)] =
-                    kq::quantize_block<activation>(numbers() + b * Encoding::elements);
+                    kq::quantize_block<activation>(p.activation + b * Encoding::elements);
             }
         });
     }
 
     row_deviation row(std::int64_t r) const {
-        const auto* const weights =
-            static_cast<const typename Encoding::block*>(a_.weights) + r * count_;
         row_deviation sums;
-        for (std::int64_t j = 0; j < a_.m; ++j) {
-            const double found = output_[static_cast<std::size_t>(j * a_.n + r)];
-            sums.quantized.add(found, kq::reference::dot<Encoding>(
-                                          weights, quantized_.data() + j * count_, count_));
+        for (std::int64_t j = 0; j < p_.m; ++j) {
+            const double found = output_[static_cast<std::size_t>(j * p_.n + r)];
+            const auto expert = p_.expert_of(j);
+            if (!expert) {
+                // Nothing but zero is near enough to zero.
+                sums.quantized.add(found == 0 ? 0 : std::numeric_limits<double>::infinity(), 0);
+                continue;
+            }
+            const std::int64_t weight_row = *expert * p_.n + r;
+            const double dot = quantized(p_.weights, weight_row, j);
+            sums.quantized.add(
+                found, p_.is_gated() ? gated(dot, quantized(p_.up_weights, weight_row, j)) : dot);
             if (unquantized_) {
-                sums.unquantized.add(found, kq::reference::unquantized_dot<Encoding>(
-                                                weights, numbers() + j * a_.k, count_));
+                sums.unquantized.add(
+                    found, kq::reference::unquantized_dot<Encoding>(
+                               blocks(p_.weights, weight_row), p_.activation + j * p_.k, count_));
             }
         }
         return sums;
@@ -97,14 +110,29 @@ public:
 private:
     using activation = typename Encoding::activation;
 
-    const float* numbers() const { return static_cast<const float*>(a_.activation.data); }
+    const typename Encoding::block* blocks(const void* weights, std::int64_t row) const {
+        return static_cast<const typename Encoding::block*>(weights) + row * count_;
+    }
+    double quantized(const void* weights, std::int64_t row, std::int64_t j) const {
+        return kq::reference::dot<Encoding>(blocks(weights, row), quantized_.data() + j * count_,
+                                            count_);
+    }
 
-    const kq::dense_arguments& a_;
+    const product& p_;
     const std::vector<float>& output_;
     bool unquantized_;
     std::int64_t count_;
     std::vector<typename activation::block> quantized_;
 };
+
+/// Rows of the activation that meet weights.
+std::int64_t met_rows(const product& p) {
+    std::int64_t met = 0;
+    for (std::int64_t j = 0; j < p.m; ++j) {
+        met += p.expert_of(j) ? 1 : 0;
+    }
+    return met;
+}
 
 } // namespace
 
@@ -114,12 +142,12 @@ bool check_result::passed() const {
 
 check_result check_product(const product& p, const std::vector<float>& output, bool gaussian,
                            std::uint64_t seed) {
-    const auto rows = sampled_rows(p.arguments, seed);
+    const auto rows = sampled_rows(p, seed);
     const auto count = static_cast<std::int64_t>(rows.size());
-    const bool unquantized = gaussian && count * p.arguments.m >= least_outputs;
+    const bool unquantized = gaussian && !p.is_gated() && count * met_rows(p) >= least_outputs;
     std::vector<row_deviation> deviations(rows.size());
     kq::check(kq::dispatch(p.encoding, [&]<class Encoding>() {
-        const comparison<Encoding> compared(p.arguments, output, unquantized);
+        const comparison<Encoding> compared(p, output, unquantized);
         share(count, [&](std::int64_t first, std::int64_t last) {
             for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last);
                  ++i) {

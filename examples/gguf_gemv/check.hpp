@@ -20,10 +20,10 @@ struct check_result {
 };
 
 /// Compares the product's output [m, n] with the reference, on a sample of the output rows if
-/// there are more than 2^22 weights times batch.
+/// there are more than 2^22 weights times batch. Rows without an expert must be exactly zero.
 ///
 /// `gaussian`: whether the activation is normally distributed; the band of the comparison with the
-/// activation before quantization holds for no other.
+/// activation before quantization holds for no other, and not for gated products.
 check_result check_product(const product& p, const std::vector<float>& output, bool gaussian,
                            std::uint64_t seed);
 

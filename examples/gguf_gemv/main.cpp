@@ -14,7 +14,9 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -86,6 +88,17 @@ void print(const std::string& text) {
     }
 }
 
+/// The experts to use: as asked for, or the first ones.
+std::vector<std::int32_t> ids_for(const weight& w, const options& chosen) {
+    constexpr std::int64_t most = 8;
+    if (!chosen.weights.experts || !chosen.ids.empty()) {
+        return chosen.ids;
+    }
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min(w.experts, most)));
+    std::iota(ids.begin(), ids.end(), 0);
+    return ids;
+}
+
 int run(const options& chosen) {
     const gguf::file model = open_model(chosen);
     const std::string model_name = chosen.model.value_or("synthetic");
@@ -93,12 +106,14 @@ int run(const options& chosen) {
         print(chosen.json ? json_list_of(model, model_name) : text_list_of(model));
         return success;
     }
-    const auto weights = choose_weights(model, chosen.tensor);
+    const auto weights = choose_weights(model, chosen.weights);
     activation numbers(chosen.activation, chosen.seed);
     // Every refusal comes before the first product.
+    const auto ids = ids_for(weights.front(), chosen);
+    const auto batch = ids.empty() ? chosen.batch : std::optional(std::ssize(ids));
     std::vector<std::int64_t> batches;
     for (const weight& w : weights) {
-        batches.push_back(numbers.rows_for(w, chosen.batch));
+        batches.push_back(numbers.rows_for(w, batch));
     }
     auto output = open_output(chosen, weights.size());
 
@@ -106,26 +121,28 @@ int run(const options& chosen) {
         model.tensors(), [](const gguf::tensor& t) { return !refusal(t).empty(); });
     report all{model_name,
                choose_device(chosen.device),
-               known_policies[chosen.policy].name,
-               chosen.tensor ? 0 : static_cast<std::size_t>(refused),
+               policy_name(known_policies[chosen.policy]),
+               chosen.weights.is_named() ? 0 : static_cast<std::size_t>(refused),
                {}};
     product_result result;
     for (std::size_t i = 0; i < weights.size(); ++i) {
         const weight& w = weights[i];
         const std::int64_t m = batches[i];
         const aligned_bytes blocks(w.tensor->bytes);
+        const aligned_bytes up_blocks(w.up != nullptr ? w.up->bytes : std::span<const std::byte>());
         const product p{w.encoding,
-                        {.weights = blocks.data(),
-                         .activation = numbers.numbers(m * w.k),
-                         .output = {},
-                         .n = w.n,
-                         .k = w.k,
-                         .m = m,
-                         .activation_stride = 0,
-                         .output_stride = 0},
-                        w.tensor->bytes.size()};
-        result = all.where.is_gpu ? multiply_on_gpu(p, chosen.policy) : multiply_on_host(p);
-        outcome o{w, m, result.seconds, result.cold, std::nullopt};
+                        blocks.data(),
+                        up_blocks.data(),
+                        w.tensor->bytes.size(),
+                        numbers.numbers(m * w.k),
+                        w.n,
+                        w.k,
+                        m,
+                        w.experts,
+                        ids};
+        result = all.where.is_gpu ? multiply_on_gpu(p, chosen.policy)
+                                  : multiply_on_host(p, chosen.policy);
+        outcome o{w, m, ids, p.bytes_read(), result.seconds, result.cold, std::nullopt};
         if (chosen.check) {
             o.check = check_product(p, result.output, numbers.is_generated(), chosen.seed);
         }

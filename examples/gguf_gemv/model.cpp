@@ -59,19 +59,62 @@ weight weight_of(const gguf::tensor& tensor) {
     const auto& sizes = tensor.dimensions;
     const auto rows =
         std::accumulate(sizes.begin() + 1, sizes.end(), std::uint64_t{1}, std::multiplies<>());
-    return {&tensor, static_cast<kq::encoding>(tensor.type), static_cast<std::int64_t>(rows),
-            static_cast<std::int64_t>(sizes.front())};
+    return {&tensor,
+            nullptr,
+            static_cast<kq::encoding>(tensor.type),
+            static_cast<std::int64_t>(rows),
+            static_cast<std::int64_t>(sizes.front()),
+            1};
 }
 
-const gguf::tensor& find_tensor(const gguf::file& model, const std::string& name) {
+/// The tensor that an option names. Throws input_error if kq cannot multiply it.
+const gguf::tensor& find_tensor(const gguf::file& model, const std::string& field,
+                                const std::string& name) {
     if (const gguf::tensor* const found = model.find(name)) {
+        if (const std::string reason = refusal(*found); !reason.empty()) {
+            throw input_error(field, gguf::printable(name) + " cannot be multiplied: " + reason);
+        }
         return *found;
     }
     std::string near;
     for (const auto& other : model.near_names(name, 3)) {
         near += (near.empty() ? "; near names are " : ", ") + gguf::printable(other);
     }
-    throw input_error("tensor", gguf::printable(name) + " is not in the model" + near);
+    throw input_error(field, gguf::printable(name) + " is not in the model" + near);
+}
+
+const gguf::tensor& up_of(const gguf::file& model, const gguf::tensor& gate,
+                          const std::string& name) {
+    const gguf::tensor& up = find_tensor(model, "up", name);
+    if (up.type != gate.type || up.dimensions != gate.dimensions) {
+        const auto text = [](const gguf::tensor& tensor) {
+            return gguf::printable(tensor.name) + " is " +
+                   std::string(gguf::find_type(tensor.type)->name) + " " + shape_of(tensor);
+        };
+        throw input_error("up", text(up) + ", but the gate " + text(gate) +
+                                    ": encoding and shape must be equal");
+    }
+    return up;
+}
+
+/// The tensor that a selection names.
+weight named_weight(const gguf::file& model, const selection& wanted) {
+    const gguf::tensor& tensor = wanted.gate ? find_tensor(model, "gate", *wanted.gate)
+                                             : find_tensor(model, "tensor", *wanted.tensor);
+    weight chosen = weight_of(tensor);
+    if (wanted.up) {
+        chosen.up = &up_of(model, tensor, *wanted.up);
+    }
+    if (wanted.experts) {
+        if (tensor.dimensions.size() != 3) {
+            throw input_error("experts", gguf::printable(tensor.name) + " of shape " +
+                                             shape_of(tensor) +
+                                             " has no experts: it must have three dimensions");
+        }
+        chosen.n = static_cast<std::int64_t>(tensor.dimensions[1]);
+        chosen.experts = static_cast<std::int64_t>(tensor.dimensions[2]);
+    }
+    return chosen;
 }
 
 } // namespace
@@ -82,6 +125,9 @@ gguf::file synthetic_model(std::uint64_t seed) {
     out.add_string("general.name", "synthetic");
     add_weights(out, random, kq::encodings{});
     add_weight<kq::q4_k>(out, "experts.weight", {1024, 64, 4}, random);
+    add_weight<kq::q4_k>(out, "experts.up.weight", {1024, 64, 4}, random);
+    add_weight<kq::q6_k>(out, "gate.weight", {1024, 256}, random);
+    add_weight<kq::q6_k>(out, "up.weight", {1024, 256}, random);
     const std::vector<float> ones(2048, 1.0f);
     out.add_tensor("norm.weight", {ones.size()}, 0, std::as_bytes(std::span(ones)));
     return gguf::file::own(out.finish());
@@ -103,15 +149,17 @@ std::string refusal(const gguf::tensor& tensor) {
     return sizes.ok() ? "" : sizes.message();
 }
 
-std::vector<weight> choose_weights(const gguf::file& model,
-                                   const std::optional<std::string>& name) {
-    if (name) {
-        const gguf::tensor& tensor = find_tensor(model, *name);
-        if (const std::string reason = refusal(tensor); !reason.empty()) {
-            throw input_error("tensor",
-                              gguf::printable(*name) + " cannot be multiplied: " + reason);
-        }
-        return {weight_of(tensor)};
+std::string shape_of(const gguf::tensor& tensor) {
+    std::string text;
+    for (auto size = tensor.dimensions.rbegin(); size != tensor.dimensions.rend(); ++size) {
+        text += (text.empty() ? "" : " x ") + std::to_string(*size);
+    }
+    return text;
+}
+
+std::vector<weight> choose_weights(const gguf::file& model, const selection& wanted) {
+    if (wanted.is_named()) {
+        return {named_weight(model, wanted)};
     }
     std::vector<weight> chosen;
     for (const auto& tensor : model.tensors()) {

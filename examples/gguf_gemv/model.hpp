@@ -12,24 +12,41 @@
 
 namespace gguf_gemv {
 
-/// A tensor as the weights [n, k] of a product: slices of more than two dimensions are stacked.
+/// A tensor as the weights [n, k] of a product: slices of more than two dimensions are stacked,
+/// or are experts of n rows each.
 struct weight {
     const gguf::tensor* tensor;
+    const gguf::tensor* up; ///< of a gated product, whose gate is `tensor`; else null
     kq::encoding encoding;
     std::int64_t n;
     std::int64_t k;
+    std::int64_t experts; ///< 1 if slices are stacked
 };
 
-/// A small model in memory: a tensor of every encoding with random blocks, one of three dimensions
-/// and one that kq cannot multiply.
+/// Which tensors to multiply, by which product.
+struct selection {
+    std::optional<std::string> tensor;
+    std::optional<std::string> gate; ///< with up, instead of a tensor
+    std::optional<std::string> up;
+    bool experts = false; ///< whether slices are experts
+
+    /// Whether it names what to multiply.
+    bool is_named() const { return tensor || gate; }
+};
+
+/// A small model in memory: a tensor of every encoding with random blocks, pairs of gate and up of
+/// two and of three dimensions, and one tensor that kq cannot multiply.
 gguf::file synthetic_model(std::uint64_t seed);
 
 /// Why kq cannot multiply a tensor; empty if it can.
 std::string refusal(const gguf::tensor& tensor);
 
-/// The tensors to multiply: the one of that name, or without a name every one that kq multiplies.
-/// They live as long as the model.
-/// Throws input_error if there is none.
-std::vector<weight> choose_weights(const gguf::file& model, const std::optional<std::string>& name);
+/// A tensor's dimensions, the row length last.
+std::string shape_of(const gguf::tensor& tensor);
+
+/// The tensors to multiply: those named, or without a name every one that kq multiplies. They live
+/// as long as the model.
+/// Throws input_error if there is none, or if one does not suit its product.
+std::vector<weight> choose_weights(const gguf::file& model, const selection& wanted);
 
 } // namespace gguf_gemv

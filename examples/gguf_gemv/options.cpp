@@ -25,18 +25,22 @@ constexpr auto description =
     "every encoding.";
 
 constexpr auto notes =
-    "A weight of more than two dimensions is multiplied with its slices stacked.\n"
+    "A weight of more than two dimensions is multiplied with its slices stacked. With --ids or\n"
+    "--experts the slices of one of three dimensions are experts: row i of the activation meets\n"
+    "the expert of the i-th id, and gives zeros if there is none. With --gate and --up the output\n"
+    "is silu(gate) * up of two products.\n"
     "Time on a GPU is that of quantizing the activation and multiplying, with weights that are "
     "not\n"
     "in the L2 cache: a CUDA graph of launches rotates over copies of the weights, so that at\n"
     "least three times the cache's size passes between two uses of a copy, and the median of 15\n"
-    "replays after 3 is taken, or of what 2 s allow. A tensor so small that 2048 copies are less\n"
-    "than that is marked warm. Time on the host is the median of 3 runs, or of 1 that takes over\n"
-    "0.3 s. GB/s counts the weights' bytes.\n"
+    "replays after 3 is taken, or of what 2 s allow. Where 2048 copies, or those that half of\n"
+    "the free memory holds, are less than that, the time is marked warm. Time on the host is the\n"
+    "median of 3 runs, or of 1 that takes over 0.3 s. GB/s counts the bytes of the weights used,\n"
+    "those of an expert once.\n"
     "--check compares with the reference on the quantized activation (NMSE <= 1e-6) and, if the\n"
     "activation is generated and 256 outputs or more are compared, with the f64 product of the\n"
-    "activation before quantization (NMSE <= 5e-4). Of a tensor with more than 2^22\n"
-    "weights times batch it compares a sample of rows, 256 or more, that the seed chooses.\n"
+    "activation before quantization (NMSE <= 5e-4; not with --gate). Of a tensor with more\n"
+    "than 2^22 weights times batch it compares a sample of rows, 256 or more, chosen by the seed.\n"
     "Exit codes: 0 success, 1 a check failed (--output is not written), 2 bad input or a failing\n"
     "device.";
 
@@ -100,11 +104,53 @@ void require_nothing_beside_list(const CLI::App& app) {
     }
 }
 
+/// Numbers separated by commas.
+std::vector<std::int32_t> ids_of(const std::string& text) {
+    std::vector<std::int32_t> ids;
+    for (std::size_t first = 0; first <= text.size();) {
+        const std::size_t last = std::min(text.find(',', first), text.size());
+        ids.push_back(number_of("ids", text.substr(first, last - first),
+                                std::numeric_limits<std::int32_t>::min()));
+        first = last + 1;
+    }
+    return ids;
+}
+
+/// Refuses options that ask for more than one product, or for one that is not compiled.
+void require_one_product(const CLI::App& app, const options& chosen) {
+    const auto refuse_beside = [&](const std::string& field, const std::string& other) {
+        if (app.get_option("--" + other)->count() != 0) {
+            throw input_error(field, "cannot be combined with --" + other);
+        }
+    };
+    const selection& wanted = chosen.weights;
+    if (wanted.gate.has_value() != wanted.up.has_value()) {
+        throw input_error(wanted.gate ? "gate" : "up",
+                          wanted.gate ? "needs --up too" : "needs --gate too");
+    }
+    if (wanted.gate) {
+        refuse_beside("gate", "tensor");
+    }
+    const std::string experts = chosen.ids.empty() ? "experts" : "ids";
+    if (wanted.experts) {
+        refuse_beside(experts, "batch");
+        if (!wanted.is_named()) {
+            throw input_error(experts, "needs --tensor, or --gate and --up");
+        }
+    }
+    if (chosen.policy != 0 && (wanted.gate || wanted.experts)) {
+        throw input_error("policy", policy_name(known_policies[chosen.policy]) +
+                                        " cannot be combined with --" +
+                                        (wanted.gate ? "gate" : experts) + ", only " +
+                                        policy_name(known_policies.front()) + " can");
+    }
+}
+
 } // namespace
 
 options parse_options(int argc, const char* const* argv) {
-    std::vector<std::string_view> policy_names;
-    std::ranges::transform(known_policies, std::back_inserter(policy_names), &named_policy::name);
+    std::vector<std::string> policy_names;
+    std::ranges::transform(known_policies, std::back_inserter(policy_names), policy_name);
     std::vector<std::string_view> device_names;
     std::ranges::transform(devices, std::back_inserter(device_names),
                            &std::pair<std::string_view, device_choice>::first);
@@ -112,7 +158,8 @@ options parse_options(int argc, const char* const* argv) {
     options chosen;
     std::string batch;
     std::string seed = std::to_string(chosen.seed);
-    std::string policy{policy_names.front()};
+    std::string ids;
+    std::string policy = policy_names.front();
     std::string device{device_names.front()};
 
     CLI::App app(description, "gguf_gemv");
@@ -121,7 +168,17 @@ options parse_options(int argc, const char* const* argv) {
     app.add_option("model", chosen.model, "the GGUF file")->type_name("MODEL.gguf");
     app.add_flag("--list", chosen.list, "list the tensors and whether kq can multiply them")
         ->disable_flag_override();
-    app.add_option("--tensor", chosen.tensor, "multiply this tensor only")->type_name("NAME");
+    app.add_option("--tensor", chosen.weights.tensor, "multiply this tensor only")
+        ->type_name("NAME");
+    app.add_option("--gate", chosen.weights.gate, "multiply this gate and its up, fused by silu")
+        ->type_name("NAME");
+    app.add_option("--up", chosen.weights.up, "of the gate's encoding and shape")
+        ->type_name("NAME");
+    app.add_flag("--experts", chosen.weights.experts, "slices are experts")
+        ->disable_flag_override();
+    CLI::Option* const ids_option =
+        app.add_option("--ids", ids, "the expert of each row (the first 8); implies --experts")
+            ->type_name("I,J,...");
     CLI::Option* const batch_option =
         app.add_option("--batch", batch, "rows of activation (1, or as many as its file holds)")
             ->type_name("M");
@@ -152,11 +209,19 @@ options parse_options(int argc, const char* const* argv) {
         chosen.batch = number_of<std::int64_t>("batch", batch, 1);
     }
     chosen.seed = number_of<std::uint64_t>("seed", seed, 0);
+    if (policy == "multi_row<2>") {
+        policy = policy_name(kq::policies::multi_row<2>); // another name of warp
+    }
     chosen.policy = index_of("policy", policy, policy_names);
     chosen.device = devices[index_of("device", device, device_names)].second;
+    if (ids_option->count() != 0) {
+        chosen.ids = ids_of(ids);
+        chosen.weights.experts = true;
+    }
     if (chosen.list) {
         require_nothing_beside_list(app);
     }
+    require_one_product(app, chosen);
     return chosen;
 }
 

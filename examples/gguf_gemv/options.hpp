@@ -2,11 +2,13 @@
 #pragma once
 
 #include "device.hpp"
+#include "model.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace gguf_gemv {
 
@@ -15,7 +17,8 @@ struct options {
     std::optional<std::string> help; ///< the text to print instead of doing anything
     std::optional<std::string> model;
     bool list = false;
-    std::optional<std::string> tensor;
+    selection weights;
+    std::vector<std::int32_t> ids;     ///< of experts; none stands for the first ones
     std::optional<std::int64_t> batch; ///< at least 1
     std::optional<std::string> activation;
     std::uint64_t seed = 1;

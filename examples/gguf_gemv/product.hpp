@@ -5,17 +5,57 @@
 #include <kq/gemv/arguments.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <type_traits>
 #include <vector>
 
 namespace gguf_gemv {
 
-/// A product to compute. Pointers are to host memory, the weights 16-byte aligned; there is no
-/// output yet, and rows are dense.
+/// A product to compute. Pointers are to host memory, the weights 16-byte aligned, and rows are
+/// dense. Without ids every activation row meets the same weights; with ids it meets those of its
+/// expert, and its output is zero if there is no such expert.
 struct product {
     kq::encoding encoding;
-    kq::dense_arguments arguments;
-    std::size_t weight_bytes;
+    const void* weights;               ///< [n, k], with ids [experts, n, k]
+    const void* up_weights;            ///< as weights, which are the gate then; null if not gated
+    std::size_t weight_bytes;          ///< of each of the two
+    const float* activation;           ///< [m, k]
+    std::int64_t n;                    ///< output columns
+    std::int64_t k;                    ///< columns of the activation
+    std::int64_t m;                    ///< rows of activation and output
+    std::int64_t experts;              ///< 1 without ids
+    std::span<const std::int32_t> ids; ///< [m] or none
+
+    bool is_gated() const { return up_weights != nullptr; }
+    bool is_grouped() const { return !ids.empty(); }
+
+    /// The expert of an activation row, if there is such an expert; 0 without ids.
+    std::optional<std::int64_t> expert_of(std::int64_t row) const;
+
+    /// Bytes of the weights that the product needs, each counted once.
+    std::size_t bytes_read() const;
 };
+
+/// A product as kq takes it, without an output yet.
+template <class Arguments>
+Arguments arguments_of(const product& p) {
+    Arguments a;
+    a.weights = p.weights;
+    a.up_weights = p.up_weights;
+    a.activation = p.activation;
+    a.n = p.n;
+    a.k = p.k;
+    if constexpr (std::is_same_v<Arguments, kq::grouped_arguments>) {
+        a.expert_ids = p.ids.data();
+        a.experts = p.experts;
+        a.slots = p.m;
+    } else {
+        a.m = p.m;
+    }
+    return a;
+}
 
 /// A computed product.
 struct product_result {
@@ -24,11 +64,13 @@ struct product_result {
     bool cold;                 ///< whether the time is that of weights outside the L2 cache
 };
 
-/// Computes with kq's host model on all cores.
-product_result multiply_on_host(const product& p);
+/// Computes with kq's host model on all cores. A policy is an index of known_policies; only the
+/// first one takes products that are gated or have ids.
+product_result multiply_on_host(const product& p, std::size_t policy);
 
-/// Computes on the current CUDA device with a policy of known_policies.
-/// Throws kq::cuda_error, or kq::argument_error for more rows than a launch can take.
+/// Computes on the current CUDA device.
+/// Throws kq::cuda_error, or kq::argument_error for more rows than a launch can take or if nothing
+/// that is compiled suits the device.
 product_result multiply_on_gpu(const product& p, std::size_t policy);
 
 /// The middle one of an odd number of times.

@@ -75,10 +75,16 @@ std::size_t cold_bytes() {
 }
 
 /// How many copies of the weights make the L2 cache forget each before its next use, while
-/// `other_bytes` of activation and output pass too.
-std::size_t copies_for(std::size_t weight_bytes, std::size_t other_bytes) {
+/// `other_bytes` of activation and output pass too; at most as many as fit into half of the free
+/// memory.
+/// `pitch`: bytes of a copy. `read_bytes`: those of them that a use touches.
+std::size_t copies_for(std::size_t read_bytes, std::size_t pitch, std::size_t other_bytes) {
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    require(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
     const std::size_t missing = cold_bytes() - std::min(cold_bytes(), other_bytes);
-    return std::clamp(cuda::ceil_div(missing, weight_bytes), std::size_t{1}, most_copies);
+    const std::size_t copies = cuda::ceil_div(missing, std::max(read_bytes, std::size_t{1}));
+    return std::max(std::min({copies, most_copies, free_bytes / 2 / pitch}), std::size_t{1});
 }
 
 kq::device_facts current_device() {
@@ -88,30 +94,38 @@ kq::device_facts current_device() {
 }
 
 /// A product in device memory, with copies of its weights to rotate over.
-template <class Encoding, kq::transport Via>
+template <class Gemv>
 class gpu_product {
-    using gemv = instances::gemv<Encoding, Via>;
-
 public:
-    explicit gpu_product(const product& p)
-        : arguments_(p.arguments),
-          weight_bytes_(p.weight_bytes),
-          pitch_(cuda::round_up(p.weight_bytes, std::size_t{256})),
-          activation_bytes_(static_cast<std::size_t>(p.arguments.m * p.arguments.k) * 4),
-          output_bytes_(static_cast<std::size_t>(p.arguments.m * p.arguments.n) * 4),
-          copies_(copies_for(p.weight_bytes, activation_bytes_ + output_bytes_)),
-          workspace_bytes_(gemv::workspace_bytes(p.arguments)),
+    gpu_product(const product& p, const kq::device_facts& facts)
+        : arguments_(arguments_of<typename Gemv::arguments>(p)),
+          read_bytes_(p.bytes_read()),
+          up_at_(p.is_gated() ? cuda::round_up(p.weight_bytes, alignment) : 0),
+          pitch_(up_at_ + cuda::round_up(p.weight_bytes, alignment)),
+          activation_bytes_(static_cast<std::size_t>(p.m * p.k) * 4),
+          output_bytes_(static_cast<std::size_t>(p.m * p.n) * 4),
+          copies_(copies_for(read_bytes_, pitch_, activation_bytes_ + output_bytes_)),
+          workspace_bytes_(Gemv::workspace_bytes(arguments_)),
+          facts_(facts),
           weights_(allocate(copies_ * pitch_)),
           activation_(allocate(activation_bytes_)),
+          ids_(allocate(p.ids.size_bytes())),
           output_(allocate(output_bytes_)),
           workspace_(allocate(workspace_bytes_)) {
-        copy(weights_of(0), p.arguments.weights, weight_bytes_);
-        copy(activation_.get(), p.arguments.activation.data, activation_bytes_);
+        copy(weights_of(0), p.weights, p.weight_bytes);
+        if (p.is_gated()) {
+            copy(weights_of(0) + up_at_, p.up_weights, p.weight_bytes);
+        }
+        copy(activation_.get(), p.activation, activation_bytes_);
         for (std::size_t i = 1; i < copies_; ++i) {
-            copy(weights_of(i), weights_of(0), weight_bytes_);
+            copy(weights_of(i), weights_of(0), up_at_ + p.weight_bytes);
         }
         arguments_.activation = static_cast<const float*>(activation_.get());
         arguments_.output = static_cast<float*>(output_.get());
+        if constexpr (requires { arguments_.expert_ids; }) {
+            copy(ids_.get(), p.ids.data(), p.ids.size_bytes());
+            arguments_.expert_ids = static_cast<const std::int32_t*>(ids_.get());
+        }
     }
 
     /// Computes once into memory full of NaNs.
@@ -150,10 +164,12 @@ public:
     }
 
     bool is_cold() const {
-        return copies_ * weight_bytes_ + activation_bytes_ + output_bytes_ >= cold_bytes();
+        return copies_ * read_bytes_ + activation_bytes_ + output_bytes_ >= cold_bytes();
     }
 
 private:
+    static constexpr std::size_t alignment = 256;
+
     unsigned char* weights_of(std::size_t copy) const {
         return static_cast<unsigned char*>(weights_.get()) + copy * pitch_;
     }
@@ -165,9 +181,10 @@ private:
     }
 
     void launch(std::size_t copy) {
-        kq::dense_arguments a = arguments_;
+        auto a = arguments_;
         a.weights = weights_of(copy);
-        kq::check(gemv::launch(a, {workspace_.get(), workspace_bytes_}, stream_.get(), facts_));
+        a.up_weights = up_at_ != 0 ? weights_of(copy) + up_at_ : nullptr;
+        kq::check(Gemv::launch(a, {workspace_.get(), workspace_bytes_}, stream_.get(), facts_));
     }
 
     executable_handle capture(std::size_t launches) {
@@ -184,39 +201,67 @@ private:
         return executable_handle(executable);
     }
 
-    kq::dense_arguments arguments_;
-    std::size_t weight_bytes_;
-    std::size_t pitch_;
+    typename Gemv::arguments arguments_;
+    std::size_t read_bytes_; ///< of the weights, in a launch
+    std::size_t up_at_;      ///< where the second set of a copy begins; 0 if there is none
+    std::size_t pitch_;      ///< bytes from copy to copy
     std::size_t activation_bytes_;
     std::size_t output_bytes_;
     std::size_t copies_;
     std::size_t workspace_bytes_;
-    kq::device_facts facts_ = current_device();
+    kq::device_facts facts_;
     stream_handle stream_ = make_stream();
     device_memory weights_;
     device_memory activation_;
+    device_memory ids_;
     device_memory output_;
     device_memory workspace_;
 };
 
-template <kq::transport Via>
-product_result multiply_by(const product& p) {
-    product_result result{};
-    kq::check(kq::dispatch(p.encoding, [&]<class Encoding>() {
-        gpu_product<Encoding, Via> on_gpu(p);
-        result.output = on_gpu.output();
-        result.seconds = on_gpu.seconds();
-        result.cold = on_gpu.is_cold();
-    }));
+/// Computes with the first of some launchers that suits the device.
+template <class First, class... Rest>
+product_result multiply_by(const product& p, const kq::device_facts& facts) {
+    kq::description ignored;
+    const kq::status suits =
+        First::describe(arguments_of<typename First::arguments>(p), facts, ignored);
+    if constexpr (sizeof...(Rest) != 0) {
+        if (!suits.ok()) {
+            return multiply_by<Rest...>(p, facts);
+        }
+    }
+    kq::check(suits);
+    gpu_product<First> on_gpu(p, facts);
+    product_result result{on_gpu.output(), 0, on_gpu.is_cold()};
+    result.seconds = on_gpu.seconds();
     return result;
 }
 
-template <std::size_t... Indices>
-product_result multiply_by_one_of(const product& p, std::size_t policy,
-                                  std::index_sequence<Indices...>) {
-    constexpr product_result (*functions[])(const product&) = {
-        multiply_by<known_policies[Indices].via>...};
-    return functions[policy](p);
+template <class Encoding, std::size_t... Indices>
+product_result multiply_by_policy(const product& p, const kq::device_facts& facts,
+                                  std::size_t policy, std::index_sequence<Indices...>) {
+    constexpr product_result (*functions[])(const product&, const kq::device_facts&) = {
+        multiply_by<instances::gemv<Encoding, known_policies[Indices]>>...};
+    return functions[policy](p, facts);
+}
+
+/// Chooses among what examples/instances compiles.
+template <class Encoding>
+product_result multiply(const product& p, const kq::device_facts& facts, std::size_t policy) {
+    using namespace kq::mappings;
+    using namespace kq::epilogues;
+    using instances::bulk;
+    using instances::direct;
+    using instances::gemv;
+    if (p.is_grouped()) {
+        return p.is_gated() ? multiply_by<gemv<Encoding, bulk, grouped, gated>>(p, facts)
+                            : multiply_by<gemv<Encoding, bulk, grouped, store>,
+                                          gemv<Encoding, direct, grouped, store>>(p, facts);
+    }
+    if (p.is_gated()) {
+        return multiply_by<gemv<Encoding, bulk, dense, gated>>(p, facts);
+    }
+    return multiply_by_policy<Encoding>(p, facts, policy,
+                                        std::make_index_sequence<known_policies.size()>{});
 }
 
 } // namespace
@@ -237,7 +282,11 @@ gpu_presence find_gpu() {
 }
 
 product_result multiply_on_gpu(const product& p, std::size_t policy) {
-    return multiply_by_one_of(p, policy, std::make_index_sequence<known_policies.size()>{});
+    const kq::device_facts facts = current_device();
+    product_result result{};
+    kq::check(kq::dispatch(
+        p.encoding, [&]<class Encoding>() { result = multiply<Encoding>(p, facts, policy); }));
+    return result;
 }
 
 } // namespace gguf_gemv

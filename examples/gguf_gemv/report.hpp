@@ -8,15 +8,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace gguf_gemv {
 
-/// What happened to one tensor.
+/// What happened to one tensor, or to a pair of them.
 struct outcome {
     weight multiplied;
     std::int64_t batch;
+    std::vector<std::int32_t> ids; ///< of experts, if slices are experts
+    std::size_t bytes;             ///< of weights that the product needs
     double seconds;
     bool cold; ///< whether the time is that of weights outside the L2 cache
     std::optional<check_result> check;
@@ -28,7 +29,7 @@ struct outcome {
 struct report {
     std::string model; ///< its path or "synthetic"
     device where;
-    std::string_view policy;
+    std::string policy;
     std::size_t skipped; ///< tensors that kq cannot multiply
     std::vector<outcome> outcomes;
 };

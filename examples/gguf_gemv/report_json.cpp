@@ -24,16 +24,22 @@ json json_of(const check_result& check) {
 
 json json_of(const outcome& o, const report& all) {
     const weight& w = o.multiplied;
-    const auto bytes = w.tensor->bytes.size();
     json object{{"tensor", w.tensor->name},
                 {"encoding", kq::name_of(w.encoding)},
                 {"n", w.n},
                 {"k", w.k},
-                {"bytes", bytes},
+                {"bytes", o.bytes},
                 {"batch", o.batch},
                 {"policy", all.policy},
                 {"seconds", o.seconds},
-                {"gigabytes_per_second", static_cast<double>(bytes) / o.seconds / 1e9}};
+                {"gigabytes_per_second", static_cast<double>(o.bytes) / o.seconds / 1e9}};
+    if (w.up != nullptr) {
+        object["up"] = w.up->name;
+    }
+    if (!o.ids.empty()) {
+        object["experts"] = w.experts;
+        object["ids"] = o.ids;
+    }
     if (all.where.is_gpu) {
         object["cold"] = o.cold;
     }

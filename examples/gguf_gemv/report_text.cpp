@@ -25,21 +25,20 @@ std::string right(const std::string& text, std::size_t width) {
     return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
+/// The names of the tensors of a product.
+std::string names_of(const outcome& o) {
+    const weight& w = o.multiplied;
+    return gguf::printable(w.tensor->name) +
+           (w.up != nullptr ? ", " + gguf::printable(w.up->name) : "");
+}
+
 template <class Items, class Name>
 std::size_t name_width(const Items& items, const Name& name_of) {
     std::size_t width = 0;
     for (const auto& item : items) {
-        width = std::max(width, gguf::printable(name_of(item)).size());
+        width = std::max(width, name_of(item).size());
     }
     return std::min(width, widest_name);
-}
-
-std::string shape_of(const gguf::tensor& tensor) {
-    std::string text;
-    for (auto size = tensor.dimensions.rbegin(); size != tensor.dimensions.rend(); ++size) {
-        text += (text.empty() ? "" : " x ") + std::to_string(*size);
-    }
-    return text;
 }
 
 std::string check_text(const check_result& check, std::int64_t rows) {
@@ -53,14 +52,13 @@ std::string check_text(const check_result& check, std::int64_t rows) {
 
 std::string line_of(const outcome& o, const report& all, std::size_t width) {
     const weight& w = o.multiplied;
-    const auto bytes = w.tensor->bytes.size();
-    const double rate = static_cast<double>(bytes) / o.seconds / 1e9;
-    std::string text =
-        left(gguf::printable(w.tensor->name), width) + "  " + left(kq::name_of(w.encoding), 7) +
-        "  " + right(std::to_string(w.n) + " x " + std::to_string(w.k), 14) + "  " +
-        right(std::to_string(bytes), 10) + " B  batch " + std::to_string(o.batch) + "  " +
-        std::string(all.policy) + "  " + right(formatted("%.4f", o.seconds * 1e3), 10) + " ms  " +
-        right(formatted("%.1f", rate), 7) + " GB/s";
+    const double rate = static_cast<double>(o.bytes) / o.seconds / 1e9;
+    std::string text = left(names_of(o), width) + "  " + left(kq::name_of(w.encoding), 7) + "  " +
+                       right(std::to_string(w.n) + " x " + std::to_string(w.k), 14) + "  " +
+                       right(std::to_string(o.bytes), 10) +
+                       (o.ids.empty() ? " B  batch " : " B  slots ") + std::to_string(o.batch) +
+                       "  " + all.policy + "  " + right(formatted("%.4f", o.seconds * 1e3), 10) +
+                       " ms  " + right(formatted("%.1f", rate), 7) + " GB/s";
     if (all.where.is_gpu) {
         text += o.cold ? " cold" : " warm";
     }
@@ -90,8 +88,7 @@ std::string text_of(const report& all) {
         text += " (" + all.where.reason + ")";
     }
     text += "\n";
-    const std::size_t width =
-        name_width(all.outcomes, [](const outcome& o) { return o.multiplied.tensor->name; });
+    const std::size_t width = name_width(all.outcomes, names_of);
     for (const outcome& o : all.outcomes) {
         text += line_of(o, all, width);
     }
@@ -100,7 +97,7 @@ std::string text_of(const report& all) {
 
 std::string text_list_of(const gguf::file& model) {
     const std::size_t width =
-        name_width(model.tensors(), [](const gguf::tensor& t) { return t.name; });
+        name_width(model.tensors(), [](const gguf::tensor& t) { return gguf::printable(t.name); });
     std::string text;
     for (const auto& tensor : model.tensors()) {
         const std::string reason = refusal(tensor);

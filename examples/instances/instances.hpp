@@ -2,29 +2,54 @@
 #pragma once
 
 #include <kq/blocks/encodings.hpp>
-#include <kq/gemv/arguments.hpp>
+#include <kq/dot/dots.hpp>
+#include <kq/gemv/describe.hpp>
+#include <kq/gemv/mapping.hpp>
 #include <kq/gemv/plan.hpp>
-#include <kq/gemv/policy.hpp>
 
 #include <driver_types.h>
 
 /// The launchers that the tests, the tool and the benchmarks share: each encoding is compiled once,
-/// in a translation unit of its own made from `instance.cu.in`.
+/// in a translation unit of its own made from the `.cu.in` files, which list the compositions.
 namespace instances {
 
-/// `kq::gemv<Encoding, kq::by(kq::policies::warp, Via)>`, compiled elsewhere.
-template <class Encoding, kq::transport Via = kq::transport::automatic>
+/// `kq::gemv` with the same parameters, compiled elsewhere.
+template <class Encoding, kq::policy Policy = kq::policies::warp,
+          template <int> class Mapping = kq::mappings::dense, class Epilogue = kq::epilogues::store>
 struct gemv {
-    static size_t workspace_bytes(const kq::dense_arguments& a);
-    static kq::status can_implement(const kq::dense_arguments& a, kq::workspace space,
+    using arguments = typename Mapping<Epilogue::weight_sets>::arguments;
+
+    static size_t workspace_bytes(const arguments& a);
+    static kq::status can_implement(const arguments& a, kq::workspace space,
                                     const kq::device_facts& device);
-    static kq::status quantize(const kq::dense_arguments& a, kq::workspace space,
-                               cudaStream_t stream, const kq::device_facts& device);
-    static kq::status multiply(const kq::dense_arguments& a, kq::workspace space,
-                               cudaStream_t stream, const kq::device_facts& device);
-    static kq::status launch(const kq::dense_arguments& a, kq::workspace space, cudaStream_t stream,
+    static kq::status describe(const arguments& a, const kq::device_facts& device,
+                               kq::description& out);
+    static kq::status quantize(const arguments& a, kq::workspace space, cudaStream_t stream,
+                               const kq::device_facts& device);
+    static kq::status multiply(const arguments& a, kq::workspace space, cudaStream_t stream,
+                               const kq::device_facts& device);
+    static kq::status launch(const arguments& a, kq::workspace space, cudaStream_t stream,
                              const kq::device_facts& device);
 };
+
+/// The policies that are compiled for every encoding beside `warp`: each value of each field, with
+/// one transport.
+inline constexpr kq::policy policies[] = {
+    kq::by(kq::policies::subwarp<8>, kq::transport::direct),
+    kq::by(kq::policies::subwarp<16>, kq::transport::bulk),
+    kq::by(kq::policies::multi_row<1>, kq::transport::direct),
+    kq::by(kq::policies::multi_row<4>, kq::transport::bulk),
+    kq::by(kq::policies::prefetch<2>, kq::transport::direct),
+    kq::by(kq::policies::prefetch<4>, kq::transport::direct),
+    kq::by(kq::policies::batch<2>, kq::transport::direct),
+    kq::by(kq::policies::batch<4>, kq::transport::bulk),
+    kq::by(kq::policies::batch<8>, kq::transport::bulk),
+    {.lanes = 16, .rows = 2, .prefetch = 2, .warps = 8, .via = kq::transport::direct},
+};
+
+/// `warp` by one transport.
+inline constexpr kq::policy direct = kq::by(kq::policies::warp, kq::transport::direct);
+inline constexpr kq::policy bulk = kq::by(kq::policies::warp, kq::transport::bulk);
 
 /// `kq::query_device`.
 kq::status query_device(kq::device_facts& facts);

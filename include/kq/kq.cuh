@@ -7,10 +7,15 @@
 #include <kq/activation/quantization.hpp>
 #include <kq/activation/quantize.cuh>
 #include <kq/blocks/encodings.hpp>
+#include <kq/blocks/repack.cuh>
+#include <kq/blocks/repack.hpp>
 #include <kq/dot/dots.hpp>
+#include <kq/dot/q8_0_aligned.hpp>
+#include <kq/gemv/describe.hpp>
 #include <kq/gemv/dispatch.hpp>
 #include <kq/gemv/host_model.hpp>
 #include <kq/gemv/launch.cuh>
+#include <kq/gemv/workspace_pool.cuh>
 #include <kq/reference/reference.hpp>
 #include <kq/status.hpp>
 #include <kq/version.hpp>

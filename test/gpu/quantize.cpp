@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
+#include "difficult_values.hpp"
 #include "golden.hpp"
 #include "gpu/memory.hpp"
 #include "instances/instances.hpp"
-#include "samples.hpp"
+#include "same_images.hpp"
 
 #include <kq/dot/dots.hpp>
 #include <kq/gemv/host_model.hpp>
 
-#include <cmath>
-#include <limits>
-#include <tuple>
+#include <algorithm>
+#include <cstring>
 
 namespace {
 
 using gpu::buffer;
 using gpu::placement;
+using samples::difficult_values;
+using samples::same_images;
 
 /// An encoding for each image type.
 using image_owners = kq::type_list<kq::q8_0, kq::q4_k, kq::q6_k>;
@@ -59,82 +61,12 @@ std::vector<unsigned char> quantize_on_host(const T* x, int64_t k, int64_t m, in
     return images;
 }
 
-/// Values that the rules of C1 treat specially, among ordinary ones.
-std::vector<float> difficult_values(int64_t count) {
-    constexpr float inf = std::numeric_limits<float>::infinity();
-    auto x = samples::gaussian(count, 5);
-    for (size_t b = 0; b + 256 <= x.size(); b += 256) {
-        const size_t kind = b / 256 % 12;
-        for (size_t i = b; i < b + 256; ++i) {
-            switch (kind) {
-            case 1:
-                x[i] = 0;
-                break;
-            case 2:
-                x[i] = i % 2 == 0 ? 1.0f : -1.0f;
-                break; // ties for the extreme
-            case 3:
-                x[i] = std::ldexp(x[i], -140);
-                break; // subnormal
-            case 4:
-                x[i] = std::ldexp(x[i], 120);
-                break; // huge
-            case 5:
-                x[i] = static_cast<float>(i % 255) - 127 + 0.5f;
-                break; // halves
-            case 6:
-                x[i] = i == b + 17 ? std::nanf("") : x[i];
-                break;
-            case 7:
-                x[i] = i == b + 255 ? -inf : x[i];
-                break;
-            case 8:
-                x[i] = -0.0f;
-                break;
-            case 9:
-                x[i] = std::ldexp(1.0f, -149);
-                break; // the least subnormal
-            case 10:
-                x[i] = std::ldexp(x[i], -128);
-                break; // reciprocals near overflow
-            case 11:
-                x[i] = x[i] * 65504 * 127;
-                break; // f16 scales overflow
-            default:
-                break;
-            }
-        }
-    }
-    return x;
-}
-
 template <class E, class T>
 bool bits_agree(const std::vector<T>& x, int64_t k, int64_t m, int64_t stride) {
     using image = typename kq::sliced_dot<E>::image;
     const auto device = quantize<E>(x.data(), x.size(), k, m, stride);
     const auto host = quantize_on_host<E>(x.data(), k, m, stride);
-    if (device.size() != host.size()) {
-        return false;
-    }
-    // Any NaN equals any NaN: compare blocks by their codes, sums and scale.
-    const int64_t blocks = k / E::elements;
-    for (int64_t j = 0; j < m; ++j) {
-        const unsigned char* own = device.data() + j * image::row_bytes(blocks);
-        const unsigned char* expected = host.data() + j * image::row_bytes(blocks);
-        for (int64_t at = 0; at < image::row_bytes(blocks); at += 4) {
-            const int64_t in_tile = at % image::tile_bytes;
-            uint32_t a = 0, b = 0;
-            std::memcpy(&a, own + at, 4);
-            std::memcpy(&b, expected + at, 4);
-            const bool scale = in_tile >= image::d_offset;
-            const bool both_nan =
-                scale && (a & 0x7fffffff) > 0x7f800000 && (b & 0x7fffffff) > 0x7f800000;
-            if (a != b && !both_nan) {
-                return false;
-            }
-        }
-    }
-    return true;
+    return same_images<image>(device, host);
 }
 
 } // namespace

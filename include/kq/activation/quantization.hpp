@@ -10,13 +10,19 @@
 #include <cuda/std/limits>
 
 /// The rules by which a block of activations becomes int8 codes and a scale (contract C1). The
-/// host's loop and the device's warps share them.
+/// host's loop and the device's quantizers share them.
 namespace kq {
 
 /// An element type that activations may have.
 template <class T>
 concept activation_element =
     cuda::std::same_as<T, float> || cuda::std::same_as<T, f16> || cuda::std::same_as<T, bf16>;
+
+/// How the device's quantizer spreads blocks over threads. Never changes a bit.
+enum class quantizer_policy {
+    warp_per_block,   ///< 32 lanes share a block: many threads even for few blocks
+    thread_per_block, ///< no exchange between lanes: needs many blocks to fill the device
+};
 
 /// A block's scale and what its elements are multiplied with before rounding.
 struct block_scale {
@@ -36,6 +42,11 @@ struct quantization {
 namespace detail {
 
 inline constexpr float nan = cuda::std::numeric_limits<float>::quiet_NaN();
+
+/// The element of larger magnitude, `first` on ties.
+KQ_API float larger_magnitude(float first, float second) {
+    return magnitude_bits(second) > magnitude_bits(first) ? second : first;
+}
 
 /// A reciprocal that overflowed quantizes everything to zero.
 KQ_API float zero_unless_finite(float inverse) {
@@ -112,9 +123,7 @@ typename Activation::block quantize_block(const Element* x) {
     using rule = quantization<Activation>;
     float extreme = to_f32(x[0]);
     for (int i = 1; i < Activation::elements; ++i) {
-        if (magnitude_bits(to_f32(x[i])) > magnitude_bits(extreme)) {
-            extreme = to_f32(x[i]);
-        }
+        extreme = detail::larger_magnitude(extreme, to_f32(x[i]));
     }
     const block_scale scale = rule::scale_of(extreme);
     typename Activation::block b{};

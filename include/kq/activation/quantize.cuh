@@ -2,6 +2,9 @@
 #pragma once
 
 #include <kq/activation/image.hpp>
+#include <kq/launch_kernel.cuh>
+
+#include <algorithm>
 
 namespace kq {
 
@@ -15,18 +18,18 @@ struct quantize_parameters {
     int64_t total;         ///< m * padded_blocks
     unsigned char* images; ///< [m, image_bytes]
     int64_t image_bytes;   ///< bytes of a quantized row
-    bool vectorized;       ///< whether every lane's elements are aligned as a whole
+    bool vectorized;       ///< whether what a thread loads at once is aligned; set by the launch
 };
 
 namespace detail {
 
-/// A lane's elements of one block.
+/// Elements that one instruction loads.
 template <int N, class Element>
 struct alignas(N * sizeof(Element)) element_vector {
     Element x[N];
 };
 
-/// Loads a lane's `N` elements as f32.
+/// Loads `N` elements as f32.
 template <int N, class Element>
 __device__ __forceinline__ void load_elements(const Element* x, bool vectorized, float (&out)[N]) {
     constexpr int width = N * sizeof(Element) > 16 ? 16 / sizeof(Element) : N;
@@ -54,7 +57,7 @@ __device__ __forceinline__ float extreme_of(const float (&x)[N]) {
     float own = x[0];
 #pragma unroll
     for (int i = 1; i < N; ++i) {
-        own = magnitude_bits(x[i]) > magnitude_bits(own) ? x[i] : own;
+        own = larger_magnitude(own, x[i]);
     }
     uint32_t largest = magnitude_bits(own);
 #pragma unroll
@@ -65,66 +68,169 @@ __device__ __forceinline__ float extreme_of(const float (&x)[N]) {
     return __shfl_sync(~0u, own, __ffs(static_cast<int>(holders)) - 1);
 }
 
-} // namespace detail
+/// Where a block goes.
+template <class Image>
+struct block_slots {
+    unsigned char* tile; ///< [tile_bytes]
+    int first;           ///< the block's first slot in the tile
 
-/// Quantizes activations into images, a warp for each block; bit-equal to `quantize_block` and
-/// `image::pack`. Lane l holds elements `l * elements / 32` and the following. Slots past a row's
-/// last block are zeroed. Warps loop, so that no grid is too small.
-template <class Image, class Element, int Warps>
-__global__ void __launch_bounds__(32 * Warps)
-    quantize_kernel(const __grid_constant__ quantize_parameters<Element> p) {
+    /// Where the codes of 16-element group `group` go.
+    __device__ __forceinline__ unsigned char* codes(int group) const {
+        const auto [slice, vector] = Image::place_of(group);
+        return tile + Image::vector_at(vector, first + slice);
+    }
+
+    /// Stores what belongs to group `group` beside its codes.
+    __device__ __forceinline__ void store(int group, int sum, float d) const {
+        const auto [slice, vector] = Image::place_of(group);
+        *reinterpret_cast<int16_t*>(tile + Image::sum_at(vector, first + slice)) =
+            static_cast<int16_t>(sum);
+        if (vector == 0) {
+            *reinterpret_cast<float*>(tile + Image::d_at(first + slice)) = d;
+        }
+    }
+};
+
+/// Quantizes one block by a warp; lane l holds elements `l * elements / 32` and the following.
+/// `x`: [elements], or null for a slot past the row's end.
+template <class Image, class Element>
+__device__ __forceinline__ void quantize_by_warp(const Element* x, bool vectorized, int lane,
+                                                 block_slots<Image> out) {
     using rule = quantization<typename Image::activation>;
-    constexpr int elements = Image::activation::elements;
-    constexpr int per_lane = elements / 32;
+    constexpr int per_lane = Image::activation::elements / 32;
     constexpr int lanes_per_group = 16 / per_lane;
     static_assert(per_lane == 1 || per_lane == 8, "kq: a lane stores one code or eight");
 
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int64_t step = int64_t{gridDim.x} * Warps;
-    for (int64_t i = int64_t{blockIdx.x} * Warps + threadIdx.x / 32; i < p.total; i += step) {
-        const int64_t batch = i / p.padded_blocks;
-        const int block = static_cast<int>(i % p.padded_blocks);
-
-        block_scale scale{0.0f, 0.0f};
-        float x[per_lane] = {};
-        if (block < p.blocks) {
-            detail::load_elements(p.x + batch * p.stride + int64_t{block} * elements +
-                                      lane * per_lane,
-                                  p.vectorized, x);
-            scale = rule::scale_of(detail::extreme_of(x));
-        }
-        int sum = 0;
-        uint64_t codes = 0;
+    block_scale scale{0.0f, 0.0f};
+    float own[per_lane] = {};
+    if (x != nullptr) {
+        load_elements(x + lane * per_lane, vectorized, own);
+        scale = rule::scale_of(extreme_of(own));
+    }
+    int sum = 0;
+    uint64_t codes = 0;
 #pragma unroll
-        for (int e = 0; e < per_lane; ++e) {
-            const int code = rule::code_of(x[e], scale.inverse);
-            sum += code;
-            codes |= static_cast<uint64_t>(code & 0xff) << (8 * e);
-        }
+    for (int e = 0; e < per_lane; ++e) {
+        const int code = rule::code_of(own[e], scale.inverse);
+        sum += code;
+        codes |= static_cast<uint64_t>(code & 0xff) << (8 * e);
+    }
 #pragma unroll
-        for (int distance = lanes_per_group / 2; distance >= 1; distance /= 2) {
-            sum += __shfl_xor_sync(~0u, sum, distance);
-        }
+    for (int distance = lanes_per_group / 2; distance >= 1; distance /= 2) {
+        sum += __shfl_xor_sync(~0u, sum, distance);
+    }
 
-        unsigned char* tile = p.images + batch * p.image_bytes + // [tile_bytes]
-                              int64_t{block / Image::tile_blocks} * Image::tile_bytes;
-        const int in_group = lane % lanes_per_group;
-        const auto place = Image::place_of(lane / lanes_per_group);
-        const int slot = block % Image::tile_blocks * Image::slices + place.slice;
-        unsigned char* own = tile + Image::vector_at(place.vector, slot) + in_group * per_lane;
-        if constexpr (per_lane == 8) {
-            *reinterpret_cast<uint64_t*>(own) = codes;
-        } else {
-            *own = static_cast<unsigned char>(codes);
-        }
-        if (in_group == 0) {
-            *reinterpret_cast<int16_t*>(tile + Image::sum_at(place.vector, slot)) =
-                static_cast<int16_t>(sum);
-            if (place.vector == 0) {
-                *reinterpret_cast<float*>(tile + Image::d_at(slot)) = scale.d;
+    const int group = lane / lanes_per_group;
+    const int in_group = lane % lanes_per_group;
+    unsigned char* place = out.codes(group) + in_group * per_lane;
+    if constexpr (per_lane == 8) {
+        *reinterpret_cast<uint64_t*>(place) = codes;
+    } else {
+        *place = static_cast<unsigned char>(codes);
+    }
+    if (in_group == 0) {
+        out.store(group, sum, scale.d);
+    }
+}
+
+/// Quantizes one block by a thread, a group at a time; the second reading comes from a cache.
+/// `x`: [elements], or null for a slot past the row's end.
+template <class Image, class Element>
+__device__ __forceinline__ void quantize_by_thread(const Element* x, bool vectorized,
+                                                   block_slots<Image> out) {
+    using rule = quantization<typename Image::activation>;
+    block_scale scale{0.0f, 0.0f};
+    float group[16] = {};
+    if (x != nullptr) {
+        float extreme = 0; // gives way to any element but a zero
+        for (int g = 0; g < Image::groups; ++g) {
+            load_elements(x + 16 * g, vectorized, group);
+#pragma unroll
+            for (int e = 0; e < 16; ++e) {
+                extreme = larger_magnitude(extreme, group[e]);
             }
         }
+        scale = rule::scale_of(extreme);
     }
+    for (int g = 0; g < Image::groups; ++g) {
+        if (x != nullptr) {
+            load_elements(x + 16 * g, vectorized, group);
+        }
+        int sum = 0;
+        words<4> codes{};
+#pragma unroll
+        for (int e = 0; e < 16; ++e) {
+            const int code = rule::code_of(group[e], scale.inverse);
+            sum += code;
+            codes.word[e / 4] |= static_cast<uint32_t>(code & 0xff) << (8 * (e % 4));
+        }
+        *reinterpret_cast<words<4>*>(out.codes(g)) = codes;
+        out.store(g, sum, scale.d);
+    }
+}
+
+} // namespace detail
+
+/// Quantizes activations into images; bit-equal to `quantize_block` and `image::pack`. Slots past a
+/// row's last block are zeroed. Threads loop over blocks, so that no grid is too small.
+///
+/// `Image`: the images' layout. `Element`: the activation's type. `Warps`: of a thread block.
+/// `Policy`: which threads quantize a block; never changes a bit.
+template <class Image, class Element, int Warps,
+          quantizer_policy Policy = quantizer_policy::warp_per_block>
+__global__ void __launch_bounds__(32 * Warps)
+    quantize_kernel(const __grid_constant__ quantize_parameters<Element> p) {
+    constexpr int sharers = Policy == quantizer_policy::warp_per_block ? 32 : 1;
+    constexpr int at_once = 32 * Warps / sharers; // blocks of a thread block
+    const int thread = static_cast<int>(threadIdx.x);
+    const int64_t step = int64_t{gridDim.x} * at_once;
+    for (int64_t i = int64_t{blockIdx.x} * at_once + thread / sharers; i < p.total; i += step) {
+        const int64_t batch = i / p.padded_blocks;
+        const int block = static_cast<int>(i % p.padded_blocks);
+        const Element* x = nullptr;
+        if (block < p.blocks) {
+            x = p.x + batch * p.stride + int64_t{block} * Image::activation::elements;
+        }
+        const detail::block_slots<Image> out{p.images + batch * p.image_bytes +
+                                                 int64_t{block / Image::tile_blocks} *
+                                                     Image::tile_bytes,
+                                             block % Image::tile_blocks * Image::slices};
+        if constexpr (Policy == quantizer_policy::warp_per_block) {
+            detail::quantize_by_warp(x, p.vectorized, thread % 32, out);
+        } else {
+            detail::quantize_by_thread(x, p.vectorized, out);
+        }
+    }
+}
+
+namespace detail {
+
+inline constexpr int quantizer_warps = 4;
+
+} // namespace detail
+
+/// Launches `quantize_kernel`; does nothing where there is no block. Decides `vectorized` itself.
+///
+/// Errors: the CUDA error of the launch.
+template <class Image, activation_element Element,
+          quantizer_policy Policy = quantizer_policy::warp_per_block>
+status launch_quantizer(quantize_parameters<Element> p, cudaStream_t stream) {
+    if (p.total == 0) {
+        return {};
+    }
+    constexpr bool by_warp = Policy == quantizer_policy::warp_per_block;
+    constexpr int loaded = by_warp ? Image::activation::elements / 32 : 16; // at once, by a thread
+    constexpr auto alignment = std::min<uintptr_t>(loaded * sizeof(Element), 16);
+    const auto stride_bytes = static_cast<uintptr_t>(p.stride) * sizeof(Element);
+    p.vectorized = (reinterpret_cast<uintptr_t>(p.x) | stride_bytes) % alignment == 0;
+
+    constexpr int64_t most_thread_blocks = 1 << 30;
+    constexpr int at_once = by_warp ? detail::quantizer_warps : 32 * detail::quantizer_warps;
+    return detail::launch_kernel(
+        quantize_kernel<Image, Element, detail::quantizer_warps, Policy>, "quantize_kernel",
+        {.grid = std::min(cuda::ceil_div(p.total, int64_t{at_once}), most_thread_blocks),
+         .threads = 32 * detail::quantizer_warps},
+        stream, p);
 }
 
 } // namespace kq

@@ -77,19 +77,28 @@ struct drop_first {
 using encodings = detail::drop_first<void KQ_ENCODINGS(KQ_ENTRY)>::type;
 #undef KQ_ENTRY
 
+/// Weights in blocks: an encoding, or another layout of one. Multiplying needs no more.
+///
+/// Requires: `Weights::block` is trivially copyable; `elements` weights a block; `id` names the
+/// encoding; `activation` is what it is dotted with.
+template <class Weights>
+concept weight_blocks = requires {
+    typename Weights::block;
+    typename Weights::activation;
+    requires cuda::std::is_trivially_copyable_v<typename Weights::block>;
+    requires cuda::std::same_as<const encoding, decltype(Weights::id)>;
+    requires Weights::elements % 32 == 0;
+    requires Weights::elements % Weights::activation::elements == 0;
+};
+
 /// What the bytes of a weight block mean, element by element. The reference needs nothing else.
 ///
 /// Weight i of a block is `d * factor * scale(i) * code(i) - dmin * minimum(i)`.
 ///
-/// Requires: `Encoding::block` is trivially copyable and exactly GGUF's bytes;
-/// `elements` weights a block; `id` names the encoding; `activation` is what it is dotted with.
+/// Requires: `weight_blocks`, with `Encoding::block` exactly GGUF's bytes.
 template <class Encoding>
-concept weight_encoding = requires(const typename Encoding::block& block, int i) {
-    typename Encoding::activation;
-    requires cuda::std::is_trivially_copyable_v<typename Encoding::block>;
-    requires cuda::std::same_as<const encoding, decltype(Encoding::id)>;
-    requires Encoding::elements % 32 == 0;
-    requires Encoding::activation::elements == Encoding::elements;
+concept weight_encoding = weight_blocks<Encoding> &&
+    requires(const typename Encoding::block& block, int i) {
     { Encoding::code(block, i) } -> cuda::std::same_as<int>;
     { Encoding::scale(block, i) } -> cuda::std::same_as<int>;
     { Encoding::minimum(block, i) } -> cuda::std::same_as<int>;

@@ -28,7 +28,7 @@ struct integers {
 ///
 /// A specialization has
 /// - `slices`: how many lanes share a block, a constant of the encoding;
-/// - `image`: the activation image that it reads;
+/// - `image`: the activation image that it reads; a weight block meets `slices` slots of it;
 /// - `table_rows` and `table_row(i)`: a table of words, looked up at `lane::table`; 0 rows: none;
 /// - `anchor`: what stays the same for one lane along a row, made by `locate(block,
 ///   slice)` from the address of the lane's first block;
@@ -45,17 +45,18 @@ struct sliced_dot {
         "kq: no dot for this encoding: include dot/dots.hpp, or write dot/<encoding>.hpp");
 };
 
-/// An encoding that kq can multiply.
+/// An encoding, or another layout of one, that kq can multiply.
 /// Requires: a complete specialization of `sliced_dot`.
 template <class Encoding>
-concept dottable = weight_encoding<Encoding> &&
+concept dottable = weight_blocks<Encoding> &&
     requires(const unsigned char* block, const typename sliced_dot<Encoding>::anchor& anchor,
              const typename sliced_dot<Encoding>::fragment& fragment,
              const typename sliced_dot<Encoding>::image::fragment& activation, const lane& where) {
     requires 32 % sliced_dot<Encoding>::slices == 0;
-    requires sliced_dot<Encoding>::image::slices == sliced_dot<Encoding>::slices;
-    requires cuda::std::same_as < typename sliced_dot<Encoding>::image::activation,
-    typename Encoding::activation > ;
+    requires sliced_dot<Encoding>::image::slices* Encoding::elements ==
+        sliced_dot<Encoding>::slices* Encoding::activation::elements;
+    requires(cuda::std::is_same_v<typename sliced_dot<Encoding>::image::activation,
+                                  typename Encoding::activation>);
     { sliced_dot<Encoding>::table_rows } -> cuda::std::convertible_to<int>;
     sliced_dot<Encoding>::locate(block, 0);
     sliced_dot<Encoding>::template load<cached_memory>(anchor, 0);
@@ -85,7 +86,7 @@ KQ_API float add_scaled(float sum, float scale, int x) {
 /// Adds `d * (d_w * dot - dmin_w * min)`: two fused operations, the dot first.
 KQ_API float accumulate_with_minimum(float sum, f16 d_w, f16 dmin_w, float d, integers x) {
     sum = add_scaled(sum, mul_rn(to_f32(d_w), d), x.dot);
-    return add_scaled(sum, -mul_rn(to_f32(dmin_w), d), x.min);
+    return add_scaled(sum, mul_rn(to_f32(dmin_w), d), -x.min);
 }
 
 } // namespace detail

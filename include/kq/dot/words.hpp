@@ -65,7 +65,7 @@ KQ_API word_run<N> load_before_trailer(const half_aligned& from, int offset) {
 /// Loads the binary16 at `address`, a multiple of 2.
 template <memory Memory>
 KQ_API f16 load_f16(const unsigned char* address) {
-    return {Memory::template load<uint16_t>(address)};
+    return f16{Memory::template load<uint16_t>(address)};
 }
 
 } // namespace kq

@@ -66,17 +66,122 @@ struct workspace {
     size_t bytes = 0;
 };
 
+/// How gate and up products become one value.
+enum class gate_function {
+    silu,          ///< SwiGLU: gate / (1 + exp(-gate)) * up
+    silu_clamped,  ///< as silu, with gate at most `limit` and up within +-`limit`
+    silu_weighted, ///< gate * sigmoid(alpha * gate) * (up + beta), clamped as above if limit > 0
+    gelu_tanh,     ///< GELU by its tanh approximation, times up
+    gelu_erf,      ///< GELU by erf, times up
+    relu,          ///< max(gate, 0) * up
+};
+
+/// A gate function and its constants.
+struct gate_form {
+    gate_function function = gate_function::silu;
+    float alpha = 1;
+    float beta = 0;
+    float limit = 0;
+};
+
+/// What happens to finished dot products before they are stored, in this order:
+///
+///     term  = dot * row_scale[row] + bias[row]         (for gate, up and each expert's product)
+///     value = term, the gate function of two, or the sum of term_weights[slot] * term
+///     value = value * scale * unit_scale[unit] + residual
+///
+/// Each step rounds once, to nearest even; steps whose pointer is null are left out. `row` counts
+/// all weight rows of a launch, experts included; `unit` is the activation row or expert slot.
+struct epilogue_arguments {
+    float scale = 1;
+    const float* row_scale = nullptr;    ///< [weight rows]
+    const float* bias = nullptr;         ///< [weight rows]
+    const float* up_bias = nullptr;      ///< [weight rows], gated products only
+    const float* unit_scale = nullptr;   ///< [units]
+    input_pointer residual = {};         ///< [units, output rows], rows `residual_stride` apart
+    int64_t residual_stride = 0;         ///< in elements; 0 means the output rows
+    gate_form gate = {};                 ///< gated products only
+    const float* term_weights = nullptr; ///< [slots], weighted sums only
+};
+
 /// A dense product `output[j][r] = sum over i of weights[r][i] * activation[j][i]`.
 struct dense_arguments {
     /// [n, k / elements] blocks, rows back to back, aligned to `block_alignment`
     const void* weights = nullptr;
+    const void* up_weights = nullptr; ///< as `weights`, gated products only
+    input_pointer activation = {};    ///< [m, k], rows `activation_stride` elements apart
+    output_pointer output = {};       ///< [m, n], rows `output_stride` elements apart
+    int64_t n = 0;                    ///< weight rows
+    int64_t k = 0;                    ///< columns, a multiple of the encoding's elements
+    int64_t m = 1;                    ///< activation rows
+    int64_t weight_pitch = 0;         ///< bytes between weight rows; 0 means back to back
+    int64_t activation_stride = 0;    ///< in elements, at least k; 0 means k
+    int64_t output_stride = 0;        ///< in elements, at least n; 0 means n
+    epilogue_arguments epilogue = {};
+};
+
+/// One of several weight matrices that meet the same activation.
+struct stacked_matrix {
+    const void* weights = nullptr;    ///< [n, k / elements] blocks
+    const void* up_weights = nullptr; ///< as `weights`, gated products only
+    output_pointer output = {};       ///< [m, n], rows `output_stride` elements apart
+    int64_t n = 0;                    ///< weight rows, may be 0
+    int64_t output_stride = 0;        ///< in elements, at least n; 0 means n
+};
+
+/// Several weight matrices of one encoding against one activation, outputs separate.
+struct stacked_arguments {
+    static constexpr int most_matrices = 8;
+
+    stacked_matrix matrices[most_matrices] = {};
+    int count = 0;                 ///< matrices, 1 to `most_matrices`
     input_pointer activation = {}; ///< [m, k], rows `activation_stride` elements apart
-    output_pointer output = {};    ///< [m, n], rows `output_stride` elements apart
-    int64_t n = 0;                 ///< weight rows
-    int64_t k = 0;                 ///< columns, a multiple of the encoding's elements
-    int64_t m = 1;                 ///< activation rows
+    int64_t k = 0;
+    int64_t m = 1;
+    int64_t activation_stride = 0;    ///< in elements, at least k; 0 means k
+    epilogue_arguments epilogue = {}; ///< its weight rows are those of all matrices, in order
+};
+
+/// Which activation row an expert slot uses.
+enum class slot_activation {
+    per_slot,  ///< [slots, k]
+    per_token, ///< [slots / top_k, k]: the slots of a token share its row
+    broadcast, ///< [1, k]
+};
+
+/// Products with stacked experts, chosen on the device: slot s uses expert `expert_ids[s]`. Slots
+/// whose id is outside `[0, experts)` store zeros (a weighted sum leaves them out).
+struct grouped_arguments {
+    const void* weights = nullptr;       ///< [experts, n, k / elements] blocks
+    const void* up_weights = nullptr;    ///< as `weights`, gated products only
+    input_pointer activation = {};       ///< see `activation_rows`
+    output_pointer output = {};          ///< [slots, n]; of a weighted sum [slots / top_k, n]
+    const int32_t* expert_ids = nullptr; ///< [slots] in device memory
+    int64_t experts = 0;
+    int64_t n = 0; ///< weight rows of an expert
+    int64_t k = 0;
+    int64_t slots = 0; ///< tokens * top_k
+    int64_t top_k = 1; ///< slots of a token
+    slot_activation activation_rows = slot_activation::per_slot;
     int64_t activation_stride = 0; ///< in elements, at least k; 0 means k
     int64_t output_stride = 0;     ///< in elements, at least n; 0 means n
+    epilogue_arguments epilogue = {};
+};
+
+/// `groups` independent products: output rows `g * rows_per_group` and following use columns
+/// `g * k` to `g * k + k - 1` of the activation.
+struct block_diagonal_arguments {
+    const void* weights = nullptr;    ///< [groups * rows_per_group, k / elements] blocks
+    const void* up_weights = nullptr; ///< as `weights`, gated products only
+    input_pointer activation = {};    ///< [m, groups * k], rows `activation_stride` apart
+    output_pointer output = {};       ///< [m, groups * rows_per_group]
+    int64_t n = 0;                    ///< weight rows of all groups
+    int64_t groups = 1;               ///< divides n
+    int64_t k = 0;                    ///< columns of a group
+    int64_t m = 1;
+    int64_t activation_stride = 0; ///< in elements, at least groups * k; 0 means that
+    int64_t output_stride = 0;     ///< in elements, at least n; 0 means n
+    epilogue_arguments epilogue = {};
 };
 
 } // namespace kq

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <kq/blocks/encodings.hpp>
+#include <kq/gemv/policy.hpp>
 #include <kq/status.hpp>
 
 #include <cuda/std/type_traits>
+
+#include <string_view>
 
 namespace kq {
 
@@ -36,6 +39,23 @@ status dispatch([[maybe_unused]] encoding e, F& f, type_list<Encodings...>) {
 template <class List = encodings, class F>
 status dispatch(encoding e, F&& f) {
     return detail::dispatch(e, f, List{});
+}
+
+/// Calls `f.operator()<Policy>()` with the one of `Policies` that `name` names (see `name_of`), and
+/// returns its status. Instantiates only what is listed. (An output's type needs no dispatch: it is
+/// an argument of the launch.)
+///
+///     kq::dispatch_policy<kq::policies::warp, kq::policies::batch<4>>(name, [&]<kq::policy P>() {
+///         return kq::gemv<kq::q4_k, P>::launch(...);
+///     });
+///
+/// Errors: `policy`, where none has this name; `f` is not called then.
+template <policy... Policies, class F>
+status dispatch_policy(std::string_view name, F&& f) {
+    status result = status::invalid("policy", "is none that this call was compiled for");
+    (void)((name_of(Policies) == name && (result = f.template operator()<Policies>(), true)) ||
+           ...);
+    return result;
 }
 
 } // namespace kq

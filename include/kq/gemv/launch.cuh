@@ -3,10 +3,13 @@
 
 #include <kq/activation/quantize.cuh>
 #include <kq/gemv/arguments.hpp>
+#include <kq/gemv/describe.hpp>
 #include <kq/gemv/epilogue.hpp>
 #include <kq/gemv/kernel.cuh>
 #include <kq/gemv/mapping.hpp>
 #include <kq/gemv/plan.hpp>
+#include <kq/gemv/problem.hpp>
+#include <kq/launch_kernel.cuh>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -50,109 +53,88 @@ inline status query_device(device_facts& facts) {
     return {};
 }
 
-namespace detail {
-
-/// Launches `kernel` with `shared_bytes` of dynamic shared memory, opting in above the default.
-template <class Parameters>
-status launch_kernel(void (*kernel)(Parameters), const char* name, int64_t grid, int threads,
-                     int shared_bytes, cudaStream_t stream, const Parameters& parameters) {
-    constexpr int default_shared_bytes = 48 * 1024;
-    if (shared_bytes > default_shared_bytes) {
-        const cudaError_t e =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-        if (e != cudaSuccess) {
-            return status::cuda_failure("cudaFuncSetAttribute", cudaGetErrorName(e));
-        }
-    }
-    cudaLaunchConfig_t launch{};
-    launch.gridDim = dim3(static_cast<unsigned>(grid));
-    launch.blockDim = dim3(static_cast<unsigned>(threads));
-    launch.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
-    launch.stream = stream;
-    if (const cudaError_t e = cudaLaunchKernelEx(&launch, kernel, parameters); e != cudaSuccess) {
-        return status::cuda_failure(name, cudaGetErrorName(e));
-    }
-    return {};
-}
-
-} // namespace detail
-
 /// Products of weights of `Encoding` with activations, composed at compile time.
 ///
 /// All pointers are device memory. Calls are asynchronous on the stream, can be captured in a CUDA
 /// graph, allocate nothing and keep no state (contract C6). Equal arguments give equal bits, on
 /// every GPU and in `host_model` (contracts C3, C4).
 ///
-/// `Encoding`: the weights' encoding. `Policy`: which lane does what when; never changes a bit.
-template <dottable Encoding, policy Policy = policies::warp>
+/// `Encoding`: the weights' encoding. `Policy`: which lane does what when; only its lanes change a
+/// bit. `Mapping`: which rows meet, one of `mappings`; it names the type of the arguments.
+/// `Epilogue`: what happens to finished products, one of `epilogues`.
+template <dottable Encoding, policy Policy = policies::warp,
+          template <int> class Mapping = mappings::dense, epilogue Epilogue = epilogues::store>
+    requires row_mapping<Mapping<Epilogue::weight_sets>>
 struct gemv {
     static_assert(is_valid(Policy), "kq: the policy's fields are out of range");
+    static_assert(allows(Policy, transport::direct) || allows(Policy, transport::bulk),
+                  "kq: register prefetch does not go with the bulk transport");
 
-    using arguments = dense_arguments;
+    using mapping = Mapping<Epilogue::weight_sets>;
+    using arguments = typename mapping::arguments;
     using image = typename sliced_dot<Encoding>::image;
 
     /// Bytes of workspace that `launch` needs; 0 for arguments that it refuses.
     static size_t workspace_bytes(const arguments& a) {
         gemv_plan plan;
-        return plan_sizes<Encoding>(a, plan).ok() ? static_cast<size_t>(plan.workspace_bytes) : 0;
+        const status s = plan_sizes<Encoding, Epilogue>(a, plan);
+        return s.ok() ? static_cast<size_t>(plan.workspace_bytes) : 0;
     }
 
     /// Whether `launch` would accept these arguments on this device, and if not, why.
     static status can_implement(const arguments& a, workspace space, const device_facts& device) {
         gemv_plan plan;
-        return plan_launch<Encoding>(Policy, a, space, device, plan);
+        return plan_launch<Encoding, Epilogue>(Policy, a, space, device, plan);
     }
 
-    /// Quantizes the activation into the workspace.
+    /// What `launch` would do with these arguments on this device.
     ///
-    /// Errors: as `plan_launch`; or the CUDA error of the launch. Nothing is launched then.
+    /// Errors: as `can_implement`, but pointers and workspace are not looked at.
+    static status describe(const arguments& a, const device_facts& device, description& out) {
+        return describe_launch<Encoding, Epilogue>(Policy, a, device, out);
+    }
+
+    /// Quantizes the activation into the workspace. What it leaves there serves every product with
+    /// the same activation whose encoding names the same `image`.
+    ///
+    /// Errors: as `can_implement`; or the CUDA error of the launch. Nothing is launched then.
+    template <quantizer_policy Quantizer = quantizer_policy::warp_per_block>
     static status quantize(const arguments& a, workspace space, cudaStream_t stream,
                            const device_facts& device) {
         gemv_plan plan;
-        if (const status s = plan_launch<Encoding>(Policy, a, space, device, plan); !s.ok()) {
+        if (const status s = plan_launch<Encoding, Epilogue>(Policy, a, space, device, plan);
+            !s.ok()) {
             return s;
         }
-        switch (a.activation.type) {
-        case element_type::f16:
-            return quantize_as<f16>(a, plan, space, stream);
-        case element_type::bf16:
-            return quantize_as<bf16>(a, plan, space, stream);
-        case element_type::f32:
-            break;
-        }
-        return quantize_as<float>(a, plan, space, stream);
+        return quantize_planned<Quantizer>(plan, space, stream);
     }
 
     /// Multiplies the weights with the activation that `quantize` left in the workspace.
     ///
-    /// Errors: as `plan_launch`; or the CUDA error of the launch. Nothing is launched then.
+    /// Errors: as `can_implement`; or the CUDA error of the launch. Nothing is launched then.
     static status multiply(const arguments& a, workspace space, cudaStream_t stream,
                            const device_facts& device) {
         gemv_plan plan;
-        if (const status s = plan_launch<Encoding>(Policy, a, space, device, plan); !s.ok()) {
+        if (const status s = plan_launch<Encoding, Epilogue>(Policy, a, space, device, plan);
+            !s.ok()) {
             return s;
         }
-        if (is_empty(a)) {
-            return {};
-        }
-        if constexpr (Policy.via != transport::direct) {
-            if (plan.via == transport::bulk) {
-                return multiply_by<transport::bulk>(a, plan, space, stream);
-            }
-        }
-        if constexpr (Policy.via != transport::bulk) {
-            return multiply_by<transport::direct>(a, plan, space, stream);
-        }
-        return {};
+        return multiply_planned(a, plan, space, stream);
     }
 
     /// Quantizes and multiplies.
     static status launch(const arguments& a, workspace space, cudaStream_t stream,
                          const device_facts& device) {
-        if (const status s = quantize(a, space, stream, device); !s.ok()) {
+        gemv_plan plan;
+        if (const status s = plan_launch<Encoding, Epilogue>(Policy, a, space, device, plan);
+            !s.ok()) {
             return s;
         }
-        return multiply(a, space, stream, device);
+        constexpr auto quantizer = quantizer_policy::warp_per_block;
+        if (const status s = quantize_planned<quantizer>(plan, space, stream); !s.ok()) {
+            return s;
+        }
+        return multiply_planned(a, plan, space, stream);
     }
 
     /// Quantizes and multiplies on the current device.
@@ -165,49 +147,71 @@ struct gemv {
     }
 
 private:
-    template <class Element>
-    static status quantize_as(const arguments& a, const gemv_plan& plan, workspace space,
-                              cudaStream_t stream) {
-        if (plan.quantizer_blocks == 0 || is_empty(a)) {
+    template <quantizer_policy Quantizer>
+    static status quantize_planned(const gemv_plan& plan, workspace space, cudaStream_t stream) {
+        switch (plan.of.activation.type) {
+        case element_type::f16:
+            return quantize_as<f16, Quantizer>(plan, space, stream);
+        case element_type::bf16:
+            return quantize_as<bf16, Quantizer>(plan, space, stream);
+        case element_type::f32:
+            break;
+        }
+        return quantize_as<float, Quantizer>(plan, space, stream);
+    }
+
+    template <class Element, quantizer_policy Quantizer>
+    static status quantize_as(const gemv_plan& plan, workspace space, cudaStream_t stream) {
+        const problem& of = plan.of;
+        if (of.is_empty() || plan.quantizer_blocks == 0) {
             return {};
         }
-        constexpr int warps = 4;
-        constexpr int lane_bytes = image::activation::elements / 32 * sizeof(Element);
-        constexpr int alignment = lane_bytes < 16 ? lane_bytes : 16;
-        const int64_t stride = a.activation_stride != 0 ? a.activation_stride : a.k;
         const quantize_parameters<Element> p{
-            .x = static_cast<const Element*>(a.activation.data),
-            .stride = stride,
-            .blocks = plan.row_blocks,
-            .padded_blocks = static_cast<int>(plan.quantizer_blocks / a.m),
+            .x = static_cast<const Element*>(of.activation.data),
+            .stride = of.activation_stride,
+            .blocks = static_cast<int>(of.activation_k / image::activation::elements),
+            .padded_blocks = static_cast<int>(plan.quantizer_blocks / of.activation_rows),
             .total = plan.quantizer_blocks,
             .images = static_cast<unsigned char*>(space.data),
             .image_bytes = plan.image_bytes,
-            .vectorized = detail::is_aligned(a.activation.data, alignment) &&
-                          stride * static_cast<int64_t>(sizeof(Element)) % alignment == 0};
-        constexpr int64_t most_thread_blocks = 1 << 30;
-        const int64_t grid = cuda::ceil_div(plan.quantizer_blocks, int64_t{warps});
-        return detail::launch_kernel(quantize_kernel<image, Element, warps>, "quantize_kernel",
-                                     std::min(grid, most_thread_blocks), 32 * warps, 0, stream, p);
+            .vectorized = false};
+        return launch_quantizer<image, Element, Quantizer>(p, stream);
+    }
+
+    static status multiply_planned(const arguments& a, const gemv_plan& plan, workspace space,
+                                   cudaStream_t stream) {
+        if (plan.of.is_empty()) {
+            return {};
+        }
+        if constexpr (allows(Policy, transport::bulk)) {
+            if (plan.via == transport::bulk) {
+                return multiply_by<transport::bulk>(a, plan, space, stream);
+            }
+        }
+        if constexpr (allows(Policy, transport::direct)) {
+            return multiply_by<transport::direct>(a, plan, space, stream);
+        }
+        return {};
     }
 
     template <transport Via>
     static status multiply_by(const arguments& a, const gemv_plan& plan, workspace space,
                               cudaStream_t stream) {
-        using composed = config<Encoding, by(Policy, Via), mappings::dense, epilogues::store>;
-        const kernel_parameters<composed> p{
-            .mapping = {.weights = static_cast<const unsigned char*>(a.weights),
-                        .row_bytes = plan.row_bytes,
-                        .images = static_cast<const unsigned char*>(space.data),
-                        .image_bytes = plan.image_bytes,
-                        .n = static_cast<int>(a.n),
-                        .blocks = plan.row_blocks},
-            .epilogue = {.output = a.output,
-                         .stride = a.output_stride != 0 ? a.output_stride : a.n},
-            .blocks_per_activation = plan.blocks_per_activation,
-            .bulk = plan.bulk};
-        return detail::launch_kernel(gemv_kernel<composed>, "gemv_kernel", plan.grid, plan.threads,
-                                     plan.shared_bytes, stream, p);
+        using composed = config<Encoding, by(Policy, Via), mapping, Epilogue>;
+        const image_rows images{static_cast<const unsigned char*>(space.data), plan.image_bytes};
+        const kernel_parameters<composed> p{.mapping = bind<Encoding, Epilogue>(a, images),
+                                            .epilogue =
+                                                bind_epilogue<Epilogue>(a.epilogue, plan.of),
+                                            .units = plan.of.units,
+                                            .blocks = plan.row_blocks,
+                                            .blocks_per_unit = plan.blocks_per_unit,
+                                            .bulk = plan.bulk};
+        return detail::launch_kernel(gemv_kernel<composed>, "gemv_kernel",
+                                     {.grid = plan.grid,
+                                      .threads = plan.threads,
+                                      .shared_bytes = plan.shared_bytes,
+                                      .most_shared_bytes = plan.most_shared_bytes},
+                                     stream, p);
     }
 };
 

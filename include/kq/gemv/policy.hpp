@@ -3,37 +3,52 @@
 
 #include <kq/config.hpp>
 
+#include <string>
+
 namespace kq {
 
 /// How weights reach the lanes. Never changes a bit of the result (contract C3).
 enum class transport {
-    automatic, ///< bulk where the device and the shape allow it, else direct
+    automatic, ///< bulk where the device, the shape and the policy allow it, else direct
     direct, ///< lanes load from global memory; the activation comes through the first-level cache
     bulk,   ///< bulk copies into a ring in shared memory per warp; compute capability 9.0 and up
 };
 
-/// Which lane does what when: plain data, a template argument.
-///
-/// `rows`: weight rows that a warp has in flight; they share an activation fragment.
-/// `warps`: warps of a thread block.
-/// `stages`: at most this many pieces in a warp's ring (bulk only).
-/// `piece_bytes`: about this many bytes of a row in one bulk copy (bulk only).
-/// `via`: the transport.
+/// Which lane does what when: plain data, a template argument. Only `lanes` changes bits: the order
+/// of float additions is a function of encoding, lanes and k (contract C3).
 struct policy {
-    int rows = 2;
-    int warps = 16;
-    int stages = 2;
-    int piece_bytes = 2304;
+    int lanes = 32;   ///< lanes that share an output: 8, 16 or 32; a warp has 32 / lanes groups
+    int rows = 1;     ///< weight rows that these lanes have in flight; share an activation
+    int prefetch = 1; ///< fragments of a row in registers before its first dot (direct only)
+    int batch = 1;    ///< activation rows that share a weight fragment
+    int warps = 16;   ///< warps of a thread block
+    int stages = 2;   ///< at most this many pieces in a warp's ring (bulk only)
+    int piece_bytes = 4608; ///< about this many bytes of a row in one bulk copy (bulk only)
     transport via = transport::automatic;
+
+    bool operator==(const policy&) const = default;
 };
 
-/// The rules of a policy.
-constexpr bool is_valid(const policy& p) {
-    return p.rows >= 1 && p.rows <= 8 && p.warps >= 1 && p.warps <= 32 && p.stages >= 1 &&
-           p.stages <= 8 && p.piece_bytes >= 1;
+/// Weight rows that a warp has in flight.
+KQ_API constexpr int rows_of_warp(const policy& p) {
+    return p.rows * (32 / p.lanes);
 }
 
-/// The same policy by another transport.
+/// Whether the fields are in range.
+constexpr bool is_valid(const policy& p) {
+    return (p.lanes == 8 || p.lanes == 16 || p.lanes == 32) && p.rows >= 1 && p.rows <= 8 &&
+           p.prefetch >= 1 && p.prefetch <= 8 && p.batch >= 1 && p.batch <= 8 && p.warps >= 1 &&
+           p.warps <= 32 && p.stages >= 1 && p.stages <= 8 && p.piece_bytes >= 1;
+}
+
+/// Whether a transport can serve a policy: fragments prefetched into registers come from global
+/// memory.
+constexpr bool allows(const policy& p, transport via) {
+    return (p.via == transport::automatic || p.via == via) &&
+           (p.prefetch == 1 || via == transport::direct);
+}
+
+/// The same policy by one transport.
 constexpr policy by(policy p, transport via) {
     p.via = via;
     return p;
@@ -41,10 +56,79 @@ constexpr policy by(policy p, transport via) {
 
 namespace policies {
 
-/// 32 lanes an output row. Two rows in flight, 16 warps and two stages of about 2.3 KB were within
-/// a few percent of the best on an H200 for every encoding and shape tried.
-inline constexpr policy warp{};
+/// 32 lanes an output row. Two rows in flight, 16 warps and two stages of about 2.3 KB a row were
+/// the best or close to it for most encodings and shapes on an H200.
+inline constexpr policy warp{.rows = 2, .piece_bytes = 2304};
+
+/// `Lanes` lanes an output row, for short k. `subwarp<32>` is `warp`.
+template <int Lanes>
+inline constexpr policy subwarp = Lanes == 32 ? warp : policy{.lanes = Lanes};
+
+/// `Rows` weight rows share each activation fragment. Bit-equal to `warp`, which is `multi_row<2>`.
+template <int Rows>
+inline constexpr policy multi_row{.rows = Rows, .piece_bytes = 4608 / Rows};
+
+/// `Fragments` fragments of a row are loaded before the first is dotted. Bit-equal to `warp`.
+template <int Fragments>
+inline constexpr policy prefetch{.prefetch = Fragments};
+
+/// `Rows` activation rows share each weight fragment, so weights are read once for them. Bit-equal
+/// to `warp` for each.
+template <int Rows>
+inline constexpr policy batch{.batch = Rows};
+
+/// The lanes for an encoding and a row length: as many as find at least two slices each, since a
+/// lane without work costs as much as one with. For q8_0: 8 up to 16 blocks, 16 up to 48, else 32.
+///
+/// `slices`: of a whole row.
+constexpr policy short_k(int64_t slices) {
+    return slices <= 16 ? subwarp<8> : slices <= 48 ? subwarp<16> : warp;
+}
 
 } // namespace policies
+
+/// A policy's name as users write it: `warp`, `multi_row<4>`, or its fields where it has no name.
+inline std::string name_of(const policy& p) {
+    const auto numbered = [](const char* name, int i) {
+        return std::string(name) + "<" + std::to_string(i) + ">";
+    };
+    const auto named = [&](policy other) { return by(other, p.via) == p; };
+    std::string name;
+    if (named(policies::warp)) {
+        name = "warp";
+    } else if (p.lanes < 32 && named(policy{.lanes = p.lanes})) {
+        name = numbered("subwarp", p.lanes);
+    } else if (p.prefetch > 1 && named(policy{.prefetch = p.prefetch})) {
+        name = numbered("prefetch", p.prefetch);
+    } else if (p.batch > 1 && named(policy{.batch = p.batch})) {
+        name = numbered("batch", p.batch);
+    } else if (named(policy{.rows = p.rows, .piece_bytes = 4608 / p.rows})) {
+        name = numbered("multi_row", p.rows);
+    } else {
+        const auto field = [&](const char* text, int value) {
+            name +=
+                (name.empty() ? "{." : ", .") + std::string(text) + " = " + std::to_string(value);
+        };
+        const policy usual;
+        if (p.lanes != usual.lanes)
+            field("lanes", p.lanes);
+        if (p.rows != usual.rows)
+            field("rows", p.rows);
+        if (p.prefetch != usual.prefetch)
+            field("prefetch", p.prefetch);
+        if (p.batch != usual.batch)
+            field("batch", p.batch);
+        if (p.warps != usual.warps)
+            field("warps", p.warps);
+        if (p.stages != usual.stages)
+            field("stages", p.stages);
+        if (p.piece_bytes != usual.piece_bytes)
+            field("piece_bytes", p.piece_bytes);
+        name += "}";
+    }
+    return p.via == transport::direct ? name + ":direct"
+           : p.via == transport::bulk ? name + ":bulk"
+                                      : name;
+}
 
 } // namespace kq

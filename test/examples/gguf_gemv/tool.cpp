@@ -149,6 +149,29 @@ json json_from(const arguments& given) {
     return json::parse(ran.out);
 }
 
+/// Whether the tool finds a GPU.
+bool has_gpu() {
+    const outcome tried = run({"--device", "cuda", "--tensor", "q8_0.weight"});
+    if (tried.code == 2 && tried.err.find("needs a GPU") != std::string::npos) {
+        WARN("skipped: no GPU");
+        return false;
+    }
+    return true;
+}
+
+/// Requires that GPU and host write the same bytes.
+void require_equal_bits(const arguments& given) {
+    const scratch place;
+    for (const std::string device : {"cuda", "host"}) {
+        arguments all = given;
+        all.insert(all.end(), {"--device", device, "--output", place.at(device), "--check"});
+        const outcome ran = run(all);
+        INFO(ran.out << ran.err);
+        REQUIRE(ran.code == 0);
+    }
+    CHECK(content_of(place.at("cuda")) == content_of(place.at("host")));
+}
+
 /// q8_0 blocks [3, 1] of k = 32, in which every weight of row r is r + 1.
 std::vector<kq::q8_0::block> counting_blocks() {
     std::vector<kq::q8_0::block> blocks(3);
@@ -161,9 +184,11 @@ std::vector<kq::q8_0::block> counting_blocks() {
 
 constexpr auto q8_0 = static_cast<std::uint32_t>(kq::encoding::q8_0);
 
+/// A tensor [3, 32], and the same rows as three experts.
 std::vector<std::byte> counting_model() {
     gguf::writer out;
     const auto blocks = counting_blocks();
+    out.add_tensor("experts", {32, 1, 3}, q8_0, std::as_bytes(std::span(blocks)));
     out.add_tensor("counting", {32, 3}, q8_0, std::as_bytes(std::span(blocks)));
     return out.finish();
 }
@@ -237,7 +262,44 @@ TEST_CASE("every wrong argument is refused with one line that names the field an
         {{"--tensor", "q4_k.weigth"}, {"tensor", "not in the model", "\"q4_k.weight\""}},
         {{"--tensor", "norm.weight"}, {"tensor", "f32 is not a block encoding kq multiplies"}},
         {{"--tensor", "two\nlines"}, {"tensor", "two\\x0alines"}},
-        {{"--policy", "best"}, {"policy", "\"best\" is not one of warp"}},
+        {{"--policy", "best"},
+         {"policy", "\"best\" is not one of warp, subwarp<8>, subwarp<16>, multi_row<1>, "
+                    "multi_row<4>, prefetch<2>, prefetch<4>, batch<2>, batch<4>, batch<8>"}},
+        {{"--policy", "subwarp"}, {"policy", "is not one of warp"}},
+        {{"--ids", "0"}, {"ids", "needs --tensor, or --gate and --up"}},
+        {{"--experts"}, {"experts", "needs --tensor, or --gate and --up"}},
+        {{"--experts=no"}, {"experts", "flag"}},
+        {{"--tensor", "q4_k.weight", "--ids", "0"},
+         {"experts", "\"q4_k.weight\" of shape 512 x 2048", "three dimensions"}},
+        {{"--tensor", "q4_k.weight", "--experts"}, {"experts", "three dimensions"}},
+        {{"--tensor", "experts.weight", "--ids", ""}, {"ids", "is not an integer"}},
+        {{"--tensor", "experts.weight", "--ids", "1,,2"}, {"ids", "is not an integer"}},
+        {{"--tensor", "experts.weight", "--ids", "1,2,"}, {"ids", "is not an integer"}},
+        {{"--tensor", "experts.weight", "--ids", "1, 2"}, {"ids", "\" 2\" is not an integer"}},
+        {{"--tensor", "experts.weight", "--ids", "2147483648"}, {"ids", "is not an integer"}},
+        {{"--tensor", "experts.weight", "--ids", "0", "--batch", "1"},
+         {"ids", "cannot be combined with --batch"}},
+        {{"--tensor", "experts.weight", "--experts", "--batch", "1"},
+         {"experts", "cannot be combined with --batch"}},
+        {{"--tensor", "experts.weight", "--ids", "0", "--policy", "subwarp<8>"},
+         {"policy", "subwarp<8> cannot be combined with --ids, only warp can"}},
+        {{"--tensor", "experts.weight", "--ids", "0,1,2", "--activation", rows},
+         {"activation", "16384 bytes is not 3 rows of k = 1024"}},
+        {{"--gate", "gate.weight"}, {"gate", "needs --up too"}},
+        {{"--up", "up.weight"}, {"up", "needs --gate too"}},
+        {{"--gate", "gate.weight", "--up", "none"}, {"up", "not in the model"}},
+        {{"--gate", "none", "--up", "up.weight"}, {"gate", "not in the model"}},
+        {{"--gate", "norm.weight", "--up", "norm.weight"}, {"gate", "cannot be multiplied"}},
+        {{"--gate", "q4_k.weight", "--up", "q6_k.weight"},
+         {"up", "\"q6_k.weight\" is q6_k 512 x 2048", "\"q4_k.weight\" is q4_k 512 x 2048"}},
+        {{"--gate", "q6_k.weight", "--up", "up.weight"},
+         {"up", "\"up.weight\" is q6_k 256 x 1024", "\"q6_k.weight\" is q6_k 512 x 2048"}},
+        {{"--gate", "gate.weight", "--up", "up.weight", "--tensor", "q6_k.weight"},
+         {"gate", "cannot be combined with --tensor"}},
+        {{"--gate", "gate.weight", "--up", "up.weight", "--policy", "batch<2>"},
+         {"policy", "batch<2> cannot be combined with --gate"}},
+        {{"--gate", "gate.weight", "--up", "up.weight", "--ids", "0"},
+         {"experts", "\"gate.weight\" of shape 256 x 1024", "three dimensions"}},
         {{"--device", "tpu"}, {"device", "\"tpu\" is not one of auto, cuda, host"}},
         {{"--batch", "0"}, {"batch", "is not an integer from 1"}},
         {{"--batch", "-3"}, {"batch", "is not an integer from 1"}},
@@ -260,6 +322,8 @@ TEST_CASE("every wrong argument is refused with one line that names the field an
         {{"--list", "--check"}, {"list", "--check"}},
         {{"--list", "--tensor", "q4_k.weight"}, {"list", "--tensor"}},
         {{"--list", "--output", output}, {"list", "--output"}},
+        {{"--list", "--ids", "0"}, {"list", "--ids"}},
+        {{"--list", "--gate", "gate.weight"}, {"list", "--gate"}},
         {{"--check=no"}, {"check", "flag"}},
         {{"--fast"}, {"\"--fast\"", "neither an option"}},
         {{place.at("a.gguf"), place.at("b.gguf")}, {"b.gguf", "neither an option"}},
@@ -335,7 +399,8 @@ TEST_CASE("help names every option and how time is measured") {
     CHECK(help.err.empty());
     for (const auto* const word :
          {"--list", "--tensor", "--batch", "--activation", "--seed", "--policy", "--device",
-          "--output", "--check", "--json", "L2 cache", "median"}) {
+          "--output", "--check", "--json", "L2 cache", "median", "--gate", "--up", "--experts",
+          "--ids", "prefetch<4>"}) {
         CHECK_THAT(help.out, Catch::Contains(word));
     }
 }
@@ -389,6 +454,68 @@ TEST_CASE("a tensor of three dimensions is multiplied with its slices stacked") 
     CHECK(result.at("k") == 1024);
 }
 
+TEST_CASE("the slices of a tensor of three dimensions can be experts") {
+    const json chosen = json_from({"--device", "host", "--tensor", "experts.weight", "--ids",
+                                   "-1,3,3,7,1,0,0", "--check", "--json"});
+    const json& result = chosen.at("results").at(0);
+    CHECK(result.at("n") == 64);
+    CHECK(result.at("batch") == 7);
+    CHECK(result.at("experts") == 4);
+    CHECK(result.at("ids") == json{-1, 3, 3, 7, 1, 0, 0});
+    CHECK(result.at("bytes") == 3 * 64 * 1024 / 256 * 144);
+    CHECK(result.at("check").at("nmse") <= 1e-6);
+    CHECK(result.at("check").at("nmse_unquantized") <= 5e-4);
+
+    const json first =
+        json_from({"--device", "host", "--tensor", "experts.weight", "--experts", "--json"});
+    CHECK(first.at("results").at(0).at("ids") == json{0, 1, 2, 3});
+    const json none = json_from(
+        {"--device", "host", "--tensor", "experts.weight", "--ids", "4", "--check", "--json"});
+    CHECK(none.at("results").at(0).at("bytes") == 0);
+    CHECK(none.at("results").at(0).at("check").at("passed") == true);
+}
+
+TEST_CASE("gated products pass the check, dense and with experts") {
+    const json dense = json_from({"--device", "host", "--gate", "gate.weight", "--up", "up.weight",
+                                  "--batch", "3", "--check", "--json"});
+    const json& result = dense.at("results").at(0);
+    CHECK(dense.at("skipped") == 0);
+    CHECK(result.at("tensor") == "gate.weight");
+    CHECK(result.at("up") == "up.weight");
+    CHECK(result.at("bytes") == 2 * 256 * 1024 / 256 * 210);
+    CHECK(result.at("check").at("nmse") <= 1e-6);
+    CHECK_FALSE(result.at("check").contains("nmse_unquantized"));
+
+    const outcome grouped = run({"--device", "host", "--gate", "experts.weight", "--up",
+                                 "experts.up.weight", "--ids", "3,9,0", "--check"});
+    CHECK(grouped.code == 0);
+    CHECK_THAT(grouped.out, Catch::Contains("\"experts.weight\", \"experts.up.weight\"") &&
+                                Catch::Contains("slots 3") &&
+                                Catch::Contains("1 of 1 checks passed"));
+}
+
+TEST_CASE("policies of equal lanes give equal bits, and all pass the check") {
+    const scratch place;
+    const auto bits_of = [&](const std::string& policy) {
+        const json report =
+            json_from({"--device", "host", "--tensor", "q5_k.weight", "--batch", "2", "--policy",
+                       policy, "--output", place.at("y.f32"), "--check", "--json"});
+        CHECK(report.at("results").at(0).at("policy") == policy);
+        return content_of(place.at("y.f32"));
+    };
+    const std::string warp = bits_of("warp");
+    for (const auto* const policy : {"multi_row<2>", "multi_row<4>", "prefetch<2>", "prefetch<4>",
+                                     "batch<2>", "batch<4>", "batch<8>"}) {
+        INFO(policy);
+        CHECK(bits_of(policy) == warp);
+    }
+    const std::string eight = bits_of("subwarp<8>");
+    const std::string sixteen = bits_of("subwarp<16>");
+    CHECK(eight != warp);
+    CHECK(sixteen != warp);
+    CHECK(eight != sixteen);
+}
+
 TEST_CASE("a check of many products takes a sample of at least 256 rows") {
     const json report = json_from(
         {"--device", "host", "--tensor", "q8_0.weight", "--batch", "16", "--check", "--json"});
@@ -418,11 +545,52 @@ TEST_CASE("the rows of an activation file are the rows of the output") {
     const scratch place;
     write(place.at("model.gguf"), counting_model());
     write(place.at("x.f32"), counting_activation());
-    const outcome ran = run({place.at("model.gguf"), "--device", "host", "--activation",
-                             place.at("x.f32"), "--output", place.at("y.f32"), "--check"});
+    const outcome ran =
+        run({place.at("model.gguf"), "--tensor", "counting", "--device", "host", "--activation",
+             place.at("x.f32"), "--output", place.at("y.f32"), "--check"});
     CHECK(ran.code == 0);
     CHECK_THAT(ran.out, Catch::Contains("batch 2"));
     require_counting_product(numbers_of(place.at("y.f32")));
+}
+
+TEST_CASE("each id chooses the expert of a row, and gives zeros if there is none") {
+    const scratch place;
+    std::vector<float> x(5 * 32, 1.0f);
+    std::fill(x.begin() + 32, x.begin() + 64, std::numeric_limits<float>::infinity());
+    write(place.at("model.gguf"), counting_model());
+    write(place.at("x.f32"), x);
+    const outcome ran =
+        run({place.at("model.gguf"), "--tensor", "experts", "--ids", "2,-1,0,3,2", "--device",
+             "host", "--activation", place.at("x.f32"), "--output", place.at("y.f32"), "--check"});
+    INFO("stderr: " << ran.err);
+    REQUIRE(ran.code == 0);
+    CHECK_THAT(ran.out, Catch::Contains("slots 5") && Catch::Contains("68 B"));
+    const auto y = numbers_of(place.at("y.f32"));
+    REQUIRE(y.size() == 5);
+    CHECK(y[0] == Approx(96).epsilon(1e-3));
+    CHECK(y[1] == 0);
+    CHECK(y[2] == Approx(32).epsilon(1e-3));
+    CHECK(y[3] == 0);
+    CHECK(y[4] == y[0]);
+}
+
+TEST_CASE("a gate and an up product are fused by silu") {
+    const scratch place;
+    write(place.at("model.gguf"), counting_model());
+    std::vector<float> x(2 * 32, 1.0f / 32);
+    std::fill(x.begin() + 32, x.end(), -1.0f / 32);
+    write(place.at("x.f32"), x);
+    REQUIRE(
+        run({place.at("model.gguf"), "--gate", "counting", "--up", "counting", "--device", "host",
+             "--activation", place.at("x.f32"), "--output", place.at("y.f32"), "--check"})
+            .code == 0);
+    const auto y = numbers_of(place.at("y.f32"));
+    REQUIRE(y.size() == 6);
+    for (int i = 0; i < 6; ++i) {
+        const double dot = i < 3 ? i + 1 : 2 - i;
+        CHECK(y[static_cast<std::size_t>(i)] ==
+              Approx(dot / (1 + std::exp(-dot)) * dot).epsilon(1e-2));
+    }
 }
 
 TEST_CASE("weights at an odd address give the same product") {
@@ -443,8 +611,9 @@ TEST_CASE("an activation that is not finite gives NaNs, which pass no check and 
     x[40] = std::numeric_limits<float>::infinity();
     write(place.at("model.gguf"), counting_model());
     write(place.at("x.f32"), x);
-    const arguments given{place.at("model.gguf"), "--device", "host",           "--activation",
-                          place.at("x.f32"),      "--output", place.at("y.f32")};
+    const arguments given{
+        place.at("model.gguf"), "--device",        "host",     "--tensor",       "counting",
+        "--activation",         place.at("x.f32"), "--output", place.at("y.f32")};
     auto checked = given;
     checked.push_back("--check");
     const outcome failed = run(checked);
@@ -460,25 +629,37 @@ TEST_CASE("an activation that is not finite gives NaNs, which pass no check and 
 }
 
 TEST_CASE("the GPU writes the host's bits and passes the check for every encoding") {
-    const outcome all = run({"--device", "cuda", "--check", "--json"});
-    if (all.code == 2 && all.err.find("needs a GPU") != std::string::npos) {
-        WARN("skipped: no GPU");
+    if (!has_gpu()) {
         return;
     }
-    INFO("stderr: " << all.err);
-    REQUIRE(all.code == 0);
-    const scratch place;
-    const json report = json::parse(all.out);
+    const json report = json_from({"--device", "cuda", "--check", "--json"});
     CHECK(report.at("results").size() > kq::encodings::size);
     for (const json& result : report.at("results")) {
         const std::string name = result.at("tensor");
         INFO(name);
         CHECK(result.at("cold") == true);
-        for (const std::string device : {"cuda", "host"}) {
-            REQUIRE(run({"--device", device, "--tensor", name, "--batch", "2", "--output",
-                         place.at(device)})
-                        .code == 0);
-        }
-        CHECK(content_of(place.at("cuda")) == content_of(place.at("host")));
+        require_equal_bits({"--tensor", name, "--batch", "2"});
     }
+}
+
+TEST_CASE("the GPU writes the host's bits by every policy and for experts") {
+    if (!has_gpu()) {
+        return;
+    }
+    for (const auto* const policy :
+         {"subwarp<8>", "subwarp<16>", "multi_row<2>", "multi_row<4>", "prefetch<2>", "prefetch<4>",
+          "batch<2>", "batch<4>", "batch<8>"}) {
+        require_equal_bits({"--tensor", "q5_k.weight", "--batch", "3", "--policy", policy});
+    }
+    require_equal_bits({"--tensor", "experts.weight", "--ids", "-1,3,3,7,1,0"});
+}
+
+TEST_CASE("gated products pass the check on the GPU") {
+    if (!has_gpu()) {
+        return;
+    }
+    json_from({"--device", "cuda", "--gate", "gate.weight", "--up", "up.weight", "--batch", "3",
+               "--check", "--json"});
+    json_from({"--device", "cuda", "--gate", "experts.weight", "--up", "experts.up.weight", "--ids",
+               "3,9,0", "--check", "--json"});
 }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/config.hpp>
+#include <kq/status.hpp>
+
+#include <cuda_runtime_api.h>
+
+namespace kq::detail {
+
+/// How many threads run a kernel, and with how much dynamic shared memory.
+struct launch_shape {
+    int64_t grid = 0;     ///< thread blocks, below 2^31
+    int threads = 0;      ///< of a thread block
+    int shared_bytes = 0; ///< of a thread block
+    /// The most that any launch of the kernel may ask for. A function attribute is shared by all
+    /// host threads, so each launch sets it to the same value.
+    int most_shared_bytes = 0;
+};
+
+/// Launches `kernel`, opting in to shared memory above the default. `name` is the kernel's, for the
+/// status.
+template <class Parameters>
+status launch_kernel(void (*kernel)(Parameters), const char* name, const launch_shape& shape,
+                     cudaStream_t stream, const Parameters& parameters) {
+    constexpr int default_shared_bytes = 48 * 1024;
+    if (shape.shared_bytes > default_shared_bytes) {
+        const cudaError_t e = cudaFuncSetAttribute(
+            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.most_shared_bytes);
+        if (e != cudaSuccess) {
+            (void)cudaGetLastError(); // the status carries it: leave none behind
+            return status::cuda_failure("cudaFuncSetAttribute", cudaGetErrorName(e));
+        }
+    }
+    cudaLaunchConfig_t launch{};
+    launch.gridDim = dim3(static_cast<unsigned>(shape.grid));
+    launch.blockDim = dim3(static_cast<unsigned>(shape.threads));
+    launch.dynamicSmemBytes = static_cast<size_t>(shape.shared_bytes);
+    launch.stream = stream;
+    if (const cudaError_t e = cudaLaunchKernelEx(&launch, kernel, parameters); e != cudaSuccess) {
+        (void)cudaGetLastError();
+        return status::cuda_failure(name, cudaGetErrorName(e));
+    }
+    return {};
+}
+
+} // namespace kq::detail

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "difficult_values.hpp"
+#include "gpu/memory.hpp"
+#include "same_images.hpp"
+
+#include <kq/activation/quantize.cuh>
+#include <kq/dot/dots.hpp>
+
+#include <vector>
+
+namespace {
+
+using gpu::buffer;
+using gpu::placement;
+using kq::quantizer_policy;
+
+using bytes = std::vector<unsigned char>;
+
+/// Rows to quantize: they start `first` elements into the memory, `stride` elements apart.
+struct rows {
+    int64_t m;
+    int64_t k;
+    int64_t stride;
+    int64_t first = 0;
+
+    int64_t elements() const { return first + (m - 1) * stride + k; }
+};
+
+/// `rows` with every element type's alignment of starts and strides.
+std::vector<rows> all_rows(int64_t k) {
+    std::vector<rows> all;
+    for (const int64_t m : {1, 2, 5}) {
+        for (const int64_t gap : {0, 1, 4, 8}) {
+            for (const int64_t first : {0, 1, 4}) {
+                all.push_back({m, k, k + gap, first});
+            }
+        }
+    }
+    return all;
+}
+
+/// Quantizes on the GPU by `launch(parameters)`; the images, in exactly the memory that they need
+/// and pre-filled with a pattern.
+template <class Image, class T, class Launch>
+bytes quantize(const std::vector<T>& x, const rows& r, Launch&& launch) {
+    const int64_t blocks = r.k / Image::activation::elements;
+    const int64_t padded = Image::tiles(blocks) * Image::tile_blocks;
+    const buffer activation(x, placement::exact);
+    const buffer images(bytes(static_cast<size_t>(r.m * Image::row_bytes(blocks)), 0xcd),
+                        placement::exact);
+    launch(kq::quantize_parameters<T>{.x = activation.as<const T>() + r.first,
+                                      .stride = r.stride,
+                                      .blocks = static_cast<int>(blocks),
+                                      .padded_blocks = static_cast<int>(padded),
+                                      .total = r.m * padded,
+                                      .images = images.as<unsigned char>(),
+                                      .image_bytes = Image::row_bytes(blocks),
+                                      .vectorized = false});
+    return images.download<unsigned char>();
+}
+
+template <class Image, quantizer_policy Policy, class T>
+bytes quantize_by(const std::vector<T>& x, const rows& r) {
+    return quantize<Image>(x, r, [](const kq::quantize_parameters<T>& p) {
+        kq::check(kq::launch_quantizer<Image, T, Policy>(p, nullptr));
+    });
+}
+
+/// The same by a grid of one thread block, whose threads have to loop.
+template <class Image, quantizer_policy Policy, class T>
+bytes quantize_by_one_thread_block(const std::vector<T>& x, const rows& r) {
+    return quantize<Image>(x, r, [](const kq::quantize_parameters<T>& p) {
+        constexpr int warps = kq::detail::quantizer_warps;
+        kq::check(kq::detail::launch_kernel(kq::quantize_kernel<Image, T, warps, Policy>,
+                                            "quantize_kernel", {.grid = 1, .threads = 32 * warps},
+                                            nullptr, p));
+    });
+}
+
+/// The same by the host's plain loop.
+template <class Image, class T>
+bytes quantize_on_host(const std::vector<T>& x, const rows& r) {
+    using activation = typename Image::activation;
+    std::vector<typename activation::block> blocks(static_cast<size_t>(r.k / activation::elements));
+    const auto count = static_cast<int64_t>(blocks.size());
+    bytes images(static_cast<size_t>(r.m * Image::row_bytes(count)));
+    for (int64_t j = 0; j < r.m; ++j) {
+        const T* row = x.data() + r.first + j * r.stride;
+        for (int64_t b = 0; b < count; ++b) {
+            blocks[static_cast<size_t>(b)] =
+                kq::quantize_block<activation>(row + b * activation::elements);
+        }
+        Image::pack(blocks.data(), count, images.data() + j * Image::row_bytes(count));
+    }
+    return images;
+}
+
+/// Both policies' images are the same bytes, and the host's but for the bits of a NaN.
+template <class Image, class T>
+bool agree(const std::vector<T>& x, const rows& r) {
+    const bytes by_warp = quantize_by<Image, quantizer_policy::warp_per_block>(x, r);
+    const bytes by_thread = quantize_by<Image, quantizer_policy::thread_per_block>(x, r);
+    return by_warp == by_thread &&
+           samples::same_images<Image>(by_thread, quantize_on_host<Image>(x, r));
+}
+
+template <class T>
+std::vector<T> rounded(const std::vector<float>& x, T (*round)(float)) {
+    std::vector<T> result;
+    for (const float v : x) {
+        result.push_back(round(v));
+    }
+    return result;
+}
+
+template <class Image>
+void compare(const rows& r) {
+    INFO("m " << r.m << ", k " << r.k << ", stride " << r.stride << ", first " << r.first);
+    const std::vector<float> x = samples::difficult_values(r.elements());
+    REQUIRE(agree<Image>(x, r));
+    REQUIRE(agree<Image>(rounded(x, kq::to_f16), r));
+    REQUIRE(agree<Image>(rounded(x, kq::to_bf16), r));
+}
+
+/// The image type of an encoding that uses it.
+template <class Encoding>
+using image_of = typename kq::sliced_dot<Encoding>::image;
+
+} // namespace
+
+TEMPLATE_TEST_CASE("the quantizer's policies and the host give equal images", "",
+                   image_of<kq::q8_0>, image_of<kq::q4_k>, image_of<kq::q6_k>) {
+    for (const int64_t k : {256, 768, 3072, 14336}) {
+        for (const rows& r : all_rows(k)) {
+            compare<TestType>(r);
+        }
+    }
+}
+
+TEST_CASE("the quantizer's policies pad rows of q8_0 that end inside a tile") {
+    for (const int64_t k : {32, 96, 32 * 33}) {
+        for (const rows& r : all_rows(k)) {
+            compare<image_of<kq::q8_0>>(r);
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("the quantizer's policies give the same image on a grid that is too small", "",
+                   image_of<kq::q8_0>, image_of<kq::q4_k>, image_of<kq::q6_k>) {
+    const rows r{.m = 3, .k = 256 * 56, .stride = 256 * 56};
+    const auto x = samples::difficult_values(r.elements());
+    const bytes expected = quantize_by<TestType, quantizer_policy::warp_per_block>(x, r);
+    CHECK(quantize_by_one_thread_block<TestType, quantizer_policy::warp_per_block>(x, r) ==
+          expected);
+    CHECK(quantize_by_one_thread_block<TestType, quantizer_policy::thread_per_block>(x, r) ==
+          expected);
+}
+
+TEST_CASE("no blocks launch no quantizer") {
+    const kq::quantize_parameters<float> none{};
+    CHECK(kq::launch_quantizer<image_of<kq::q4_k>, float>(none, nullptr).ok());
+}

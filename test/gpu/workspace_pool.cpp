@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "gpu/memory.hpp"
+
+#include <kq/gemv/workspace_pool.cuh>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+class stream {
+public:
+    stream() { gpu::check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "stream"); }
+    ~stream() { cudaStreamDestroy(handle_); }
+    stream(const stream&) = delete;
+    stream& operator=(const stream&) = delete;
+
+    operator cudaStream_t() const { return handle_; }
+    void synchronize() const { gpu::check(cudaStreamSynchronize(handle_), "synchronize"); }
+
+private:
+    cudaStream_t handle_ = nullptr;
+};
+
+kq::workspace reserve(kq::workspace_pool& pool, cudaStream_t on, size_t bytes) {
+    kq::workspace space;
+    kq::check(pool.reserve(on, bytes, space));
+    return space;
+}
+
+/// Whether each of the workspace's bytes is `value`.
+bool holds(kq::workspace space, unsigned char value) {
+    std::vector<unsigned char> bytes(space.bytes);
+    gpu::check(cudaMemcpy(bytes.data(), space.data, space.bytes, cudaMemcpyDeviceToHost), "copy");
+    return std::all_of(bytes.begin(), bytes.end(), [&](unsigned char b) { return b == value; });
+}
+
+void fill(kq::workspace space, unsigned char value, cudaStream_t on) {
+    gpu::check(cudaMemsetAsync(space.data, value, space.bytes, on), "fill");
+}
+
+/// What `record` launches on `on`, as a graph, captured under the strictest mode.
+cudaGraphExec_t capture(cudaStream_t on, const std::function<void()>& record) {
+    gpu::check(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "begin capture");
+    record();
+    cudaGraph_t graph = nullptr;
+    gpu::check(cudaStreamEndCapture(on, &graph), "end capture");
+    cudaGraphExec_t replayed = nullptr;
+    gpu::check(cudaGraphInstantiate(&replayed, graph, 0), "instantiate");
+    gpu::check(cudaGraphDestroy(graph), "destroy");
+    return replayed;
+}
+
+void run_in_threads(int count, const std::function<void(int)>& body) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) {
+        threads.emplace_back(body, i);
+    }
+    for (std::thread& t : threads) {
+        t.join();
+    }
+}
+
+} // namespace
+
+TEST_CASE("a workspace that is long enough is given again") {
+    const stream s;
+    kq::workspace_pool pool;
+    const kq::workspace first = reserve(pool, s, 1000);
+    REQUIRE(first.data != nullptr);
+    CHECK(first.bytes >= 1000);
+    CHECK(reinterpret_cast<uintptr_t>(first.data) % 16 == 0);
+    for (const size_t bytes : {1000, 1, 0, 999}) {
+        const kq::workspace again = reserve(pool, s, bytes);
+        CHECK(again.data == first.data);
+        CHECK(again.bytes == first.bytes);
+    }
+}
+
+TEST_CASE("zero bytes allocate nothing") {
+    kq::workspace_pool pool;
+    const kq::workspace space = reserve(pool, nullptr, 0);
+    CHECK(space.data == nullptr);
+    CHECK(space.bytes == 0);
+}
+
+TEST_CASE("a workspace that grows step by step moves a few times only") {
+    const stream s;
+    kq::workspace_pool pool;
+    std::set<void*> blocks;
+    for (size_t bytes = 256; bytes <= 256 * 1024; bytes += 256) {
+        const kq::workspace space = reserve(pool, s, bytes);
+        CHECK(space.bytes >= bytes);
+        blocks.insert(space.data);
+    }
+    CHECK(blocks.size() == 11); // 256 bytes and ten doublings
+}
+
+TEST_CASE("a graph captured before a workspace grew replays on the old block") {
+    const stream s;
+    kq::workspace_pool pool;
+    kq::workspace old;
+    const cudaGraphExec_t graph = capture(s, [&] {
+        old = reserve(pool, s, 4096); // allocates during the capture
+        fill(old, 0x5a, s);
+    });
+    const kq::workspace grown = reserve(pool, s, 10000);
+    CHECK(grown.data != old.data);
+    fill(old, 0, s);
+    fill(grown, 0x11, s);
+    gpu::check(cudaGraphLaunch(graph, s), "replay");
+    s.synchronize();
+    CHECK(holds(old, 0x5a));
+    CHECK(holds(grown, 0x11));
+    gpu::check(cudaGraphExecDestroy(graph), "destroy");
+}
+
+TEST_CASE("a thread may reserve and destroy while another one captures") {
+    const stream captured;
+    const stream other;
+    kq::workspace_pool pool;
+    const kq::workspace space = reserve(pool, captured, 512);
+    kq::status outcome;
+    const cudaGraphExec_t graph = capture(captured, [&] {
+        fill(space, 0x77, captured);
+        std::thread([&] {
+            kq::workspace_pool own;
+            kq::workspace unused;
+            outcome = own.reserve(other, 512, unused);
+        }).join();
+    });
+    CHECK(outcome.message() == "ok");
+    gpu::check(cudaGraphLaunch(graph, captured), "replay");
+    captured.synchronize();
+    CHECK(holds(space, 0x77));
+    gpu::check(cudaGraphExecDestroy(graph), "destroy");
+}
+
+TEST_CASE("streams have workspaces of their own") {
+    const stream a;
+    const stream b;
+    kq::workspace_pool pool;
+    std::set<void*> blocks;
+    const std::vector<cudaStream_t> streams = {a, b, nullptr, cudaStreamLegacy,
+                                               cudaStreamPerThread};
+    for (const cudaStream_t s : streams) {
+        blocks.insert(reserve(pool, s, 100).data);
+    }
+    CHECK(blocks.size() == streams.size());
+    const void* of_a = reserve(pool, a, 100).data;
+    reserve(pool, b, 100000);
+    CHECK(reserve(pool, a, 100).data == of_a);
+}
+
+TEST_CASE("each thread has a workspace for its per-thread default stream") {
+    kq::workspace_pool pool;
+    const kq::workspace own = reserve(pool, cudaStreamPerThread, 64);
+    kq::workspace other;
+    kq::status outcome;
+    run_in_threads(1, [&](int) { outcome = pool.reserve(cudaStreamPerThread, 64, other); });
+    CHECK(outcome.message() == "ok");
+    CHECK(other.data != own.data);
+    CHECK(reserve(pool, cudaStreamPerThread, 64).data == own.data);
+}
+
+TEST_CASE("threads reserve on streams of their own at once") {
+    constexpr int threads = 8;
+    const stream streams[threads];
+    kq::workspace_pool pool;
+    std::vector<kq::workspace> spaces(threads);
+    std::vector<std::string> messages(threads, "ok");
+    run_in_threads(threads, [&](int i) {
+        for (size_t bytes = 64; bytes <= 64 * 1024; bytes += 64) {
+            const kq::status s = pool.reserve(streams[i], bytes, spaces[i]);
+            if (!s.ok() || spaces[i].bytes < bytes ||
+                cudaMemsetAsync(spaces[i].data, i + 1, spaces[i].bytes, streams[i]) !=
+                    cudaSuccess) {
+                messages[i] = "at " + std::to_string(bytes) + ": " + s.message();
+                return;
+            }
+        }
+    });
+    gpu::check(cudaDeviceSynchronize(), "synchronize");
+    for (int i = 0; i < threads; ++i) {
+        INFO("thread " << i);
+        CHECK(messages[i] == "ok");
+        CHECK(holds(spaces[i], static_cast<unsigned char>(i + 1)));
+    }
+}
+
+TEST_CASE("threads that share a stream share its workspace") {
+    constexpr int threads = 8;
+    const stream s;
+    kq::workspace_pool pool;
+    std::vector<kq::workspace> spaces(threads);
+    std::vector<kq::status> outcomes(threads);
+    run_in_threads(threads, [&](int i) { outcomes[i] = pool.reserve(s, 5000, spaces[i]); });
+    for (int i = 0; i < threads; ++i) {
+        CHECK(outcomes[i].message() == "ok");
+        CHECK(spaces[i].data == spaces[0].data);
+    }
+}
+
+TEST_CASE("a refused allocation changes nothing and is reported once", "[error]") {
+    const stream s;
+    kq::workspace_pool pool;
+    const kq::workspace before = reserve(pool, s, 2000);
+    kq::workspace space = before;
+    const kq::status refused = pool.reserve(s, size_t{1} << 60, space);
+    CHECK(refused.code() == kq::error::cuda);
+    CHECK(refused.message() == "cudaMalloc: cudaErrorMemoryAllocation");
+    CHECK(cudaGetLastError() == cudaSuccess);
+    CHECK(space.data == before.data);
+    CHECK(space.bytes == before.bytes);
+    CHECK(reserve(pool, s, 2000).data == before.data);
+    CHECK(reserve(pool, s, 20000).bytes >= 20000);
+}
