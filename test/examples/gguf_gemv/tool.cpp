@@ -494,6 +494,12 @@ TEST_CASE("gated products pass the check, dense and with experts") {
                                 Catch::Contains("1 of 1 checks passed"));
 }
 
+TEST_CASE("multi_row<2> is another name of warp") {
+    const json report = json_from(
+        {"--device", "host", "--tensor", "q8_0.weight", "--policy", "multi_row<2>", "--json"});
+    CHECK(report.at("results").at(0).at("policy") == "warp");
+}
+
 TEST_CASE("policies of equal lanes give equal bits, and all pass the check") {
     const scratch place;
     const auto bits_of = [&](const std::string& policy) {
@@ -504,7 +510,7 @@ TEST_CASE("policies of equal lanes give equal bits, and all pass the check") {
         return content_of(place.at("y.f32"));
     };
     const std::string warp = bits_of("warp");
-    for (const auto* const policy : {"multi_row<2>", "multi_row<4>", "prefetch<2>", "prefetch<4>",
+    for (const auto* const policy : {"multi_row<1>", "multi_row<4>", "prefetch<2>", "prefetch<4>",
                                      "batch<2>", "batch<4>", "batch<8>"}) {
         INFO(policy);
         CHECK(bits_of(policy) == warp);
@@ -647,7 +653,7 @@ TEST_CASE("the GPU writes the host's bits by every policy and for experts") {
         return;
     }
     for (const auto* const policy :
-         {"subwarp<8>", "subwarp<16>", "multi_row<2>", "multi_row<4>", "prefetch<2>", "prefetch<4>",
+         {"subwarp<8>", "subwarp<16>", "multi_row<1>", "multi_row<4>", "prefetch<2>", "prefetch<4>",
           "batch<2>", "batch<4>", "batch<8>"}) {
         require_equal_bits({"--tensor", "q5_k.weight", "--batch", "3", "--policy", policy});
     }
