@@ -18,7 +18,13 @@ done
 if [ ${#missing[@]} -ne 0 ]; then
     echo "Installing ${missing[*]}"
     as_root=()
-    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+    if [ "$(id -u)" -ne 0 ]; then
+        as_root=(sudo)
+        if ! command -v sudo > /dev/null; then
+            echo "kq needs these packages, and installing them needs root: ${missing[*]}" >&2
+            exit 1
+        fi
+    fi
     "${as_root[@]}" apt-get update -qq
     DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
         "${missing[@]}"

@@ -5,6 +5,7 @@
 
 #include <kq/blocks/encodings.hpp>
 #include <kq/blocks/q8_k.hpp>
+#include <kq/dot/dots.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -100,6 +101,19 @@ double nmse(const std::vector<T>& x, const std::vector<U>& expected) {
         norm += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
     }
     return error == 0 ? 0 : error / norm;
+}
+
+/// The lookup table of `Encoding`'s dot, as lanes read it: [table_rows, 32] words.
+template <class Encoding>
+const unsigned char* lookup_table() {
+    static const std::vector<uint32_t> words = [] {
+        std::vector<uint32_t> t(static_cast<size_t>(kq::sliced_dot<Encoding>::table_rows) * 32);
+        for (size_t i = 0; i < t.size(); ++i) {
+            t[i] = kq::sliced_dot<Encoding>::table_row(static_cast<int>(i / 32));
+        }
+        return t;
+    }();
+    return reinterpret_cast<const unsigned char*>(words.data());
 }
 
 /// Runs `test` for every encoding of the list, each in a section of its name.

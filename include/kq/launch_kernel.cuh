@@ -19,7 +19,7 @@ struct launch_shape {
 };
 
 /// Launches `kernel`, opting in to shared memory above the default. `name` is the kernel's, for the
-/// status.
+/// status. A failure is taken out of the runtime's last error: the status carries it.
 template <class Parameters>
 status launch_kernel(void (*kernel)(Parameters), const char* name, const launch_shape& shape,
                      cudaStream_t stream, const Parameters& parameters) {
@@ -28,7 +28,7 @@ status launch_kernel(void (*kernel)(Parameters), const char* name, const launch_
         const cudaError_t e = cudaFuncSetAttribute(
             kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.most_shared_bytes);
         if (e != cudaSuccess) {
-            (void)cudaGetLastError(); // the status carries it: leave none behind
+            (void)cudaGetLastError();
             return status::cuda_failure("cudaFuncSetAttribute", cudaGetErrorName(e));
         }
     }

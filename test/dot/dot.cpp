@@ -21,18 +21,6 @@ struct block_integers {
     bool operator==(const block_integers&) const = default;
 };
 
-template <class E>
-const std::vector<uint32_t>& table() {
-    static const std::vector<uint32_t> words = [] {
-        std::vector<uint32_t> t(static_cast<size_t>(kq::sliced_dot<E>::table_rows) * 32);
-        for (size_t i = 0; i < t.size(); ++i) {
-            t[i] = kq::sliced_dot<E>::table_row(static_cast<int>(i / 32));
-        }
-        return t;
-    }();
-    return words;
-}
-
 /// Dots at most one tile of blocks, lane by lane. The weights lie `offset` bytes past a 16-byte
 /// boundary and end where their allocation ends, so that a sanitizer sees every byte too far.
 template <class E>
@@ -52,8 +40,7 @@ block_integers dot_lanes(const std::vector<typename E::block>& w,
     block_integers sums{std::vector<int>(w.size()), std::vector<int>(w.size())};
     for (int l = 0; l < dot::slices * static_cast<int>(w.size()); ++l) {
         const auto b = static_cast<size_t>(l / dot::slices);
-        const kq::lane where{l, l % dot::slices,
-                             reinterpret_cast<const unsigned char*>(table<E>().data())};
+        const kq::lane where{l, l % dot::slices, samples::lookup_table<E>()};
         const auto anchor = dot::locate(row + b * sizeof(w[0]), where.slice);
         const auto fragment = dot::template load<kq::cached_memory>(anchor, 0);
         const auto activation = image::template load<kq::cached_memory>(tile.data(), l);

@@ -160,3 +160,22 @@ TEST_CASE("the list of encodings holds every encoding once") {
     }
     CHECK(ids == expected);
 }
+
+TEST_CASE("a policy is found by its name, and only listed ones are instantiated") {
+    using namespace kq::policies;
+    int lanes = 0;
+    const auto take = [&]<kq::policy Policy>() {
+        lanes = Policy.lanes + 100 * Policy.batch;
+        return kq::status();
+    };
+    CHECK(kq::dispatch_policy<warp, batch<4>, subwarp<8>>("batch<4>", take).ok());
+    CHECK(lanes == 432);
+    CHECK(kq::dispatch_policy<warp, batch<4>, subwarp<8>>("subwarp<8>", take).ok());
+    CHECK(lanes == 108);
+    lanes = 0;
+    const kq::status unknown = kq::dispatch_policy<warp, batch<4>>("subwarp<8>", take);
+    CHECK(unknown.subject() == std::string("policy"));
+    CHECK(lanes == 0);
+    const auto refuse = []<kq::policy>() { return kq::status::invalid("n", "is bad"); };
+    CHECK(kq::dispatch_policy<warp>("warp", refuse).subject() == std::string("n"));
+}

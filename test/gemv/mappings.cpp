@@ -152,6 +152,74 @@ TEST_CASE("fused gate and up give the bits of two products and the gate function
     });
 }
 
+TEST_CASE(
+    "every mapping of q8_0 gives the bits of plain products for 16, 48 and 224 blocks a row") {
+    using E = kq::q8_0;
+    for (const int64_t blocks : {16, 48, 224}) {
+        for (const int64_t n : {1, 7, 16, 17}) {
+            for (const int64_t m : {1, 3}) {
+                INFO(blocks << " blocks, n " << n << ", m " << m);
+                const int64_t k = 32 * blocks;
+                const auto w = samples::random_weights<E>(3 * n, k, 40);
+                const auto x = samples::gaussian(3 * m * k, 41);
+                const E::block* parts[] = {w.data(), w.data() + n * blocks,
+                                           w.data() + 2 * n * blocks};
+                const auto first = plain<E>(parts[0], x.data(), n, k, m);
+                const auto second = plain<E>(parts[1], x.data(), n, k, m);
+                const auto size = first.size();
+
+                std::vector<float> y0(size), y1(size);
+                kq::stacked_arguments stack{.count = 2, .activation = x.data(), .k = k, .m = m};
+                stack.matrices[0] = {.weights = parts[0], .output = y0.data(), .n = n};
+                stack.matrices[1] = {.weights = parts[1], .output = y1.data(), .n = n};
+                kq::check(kq::host_model<E, warp, kq::mappings::stacked>::launch(stack));
+                CHECK((y0 == first && y1 == second));
+
+                const std::vector<int32_t> ids(static_cast<size_t>(m), 1);
+                kq::check(kq::host_model<E, warp, kq::mappings::grouped>::launch(
+                    {.weights = w.data(),
+                     .activation = x.data(),
+                     .output = y0.data(),
+                     .expert_ids = ids.data(),
+                     .experts = 3,
+                     .n = n,
+                     .k = k,
+                     .slots = m}));
+                CHECK(y0 == second);
+
+                kq::check(kq::host_model<E, warp, kq::mappings::dense, gated>::launch(
+                    {.weights = parts[0],
+                     .up_weights = parts[1],
+                     .activation = x.data(),
+                     .output = y0.data(),
+                     .n = n,
+                     .k = k,
+                     .m = m}));
+                for (size_t i = 0; i < size; ++i) {
+                    CHECK(y0[i] == kq::apply_gate({}, first[i], second[i]));
+                }
+
+                std::vector<float> wide(3 * size);
+                kq::check(kq::host_model<E, warp, kq::mappings::block_diagonal>::launch(
+                    {.weights = w.data(),
+                     .activation = x.data(),
+                     .output = wide.data(),
+                     .n = 3 * n,
+                     .groups = 3,
+                     .k = k,
+                     .m = m}));
+                for (int64_t j = 0; j < m; ++j) {
+                    for (int64_t g = 0; g < 3; ++g) {
+                        const auto begin = wide.begin() + (j * 3 + g) * n;
+                        CHECK(std::vector<float>(begin, begin + n) ==
+                              plain<E>(parts[g], x.data() + (j * 3 + g) * k, n, k));
+                    }
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("gate functions follow their formulas and let NaN through") {
     for (const float x : {-3.0f, -0.25f, 0.0f, 0.7f, 9.0f}) {
         for (const float up : {-2.0f, 0.3f, 8.0f}) {
@@ -272,6 +340,17 @@ TEST_CASE("a weight pitch skips the gap between rows") {
     }
 }
 
+TEST_CASE("pointers to foreign structures pass as untyped weights") {
+    struct foreign {
+        unsigned char bytes[34];
+    };
+    const foreign* blocks = nullptr;
+    CHECK(kq::weights_pointer(blocks).kind == 0);
+    const kq::q8_0::block* in_place = nullptr;
+    const kq::q8_0_aligned::block* aligned = nullptr;
+    CHECK(kq::weights_pointer(in_place).kind != kq::weights_pointer(aligned).kind);
+}
+
 TEST_CASE("mappings refuse bad arguments by name") {
     using E = kq::q8_0;
     alignas(16) static unsigned char memory[4096] = {};
@@ -294,7 +373,7 @@ TEST_CASE("mappings refuse bad arguments by name") {
     CHECK(stacked() == "matrices.output_stride");
     stack.matrices[0].output_stride = 0;
     stack.matrices[0].weights = nullptr;
-    CHECK(stacked() == "weights");
+    CHECK(stacked() == "matrices.weights");
 
     kq::grouped_arguments group{.weights = memory,
                                 .activation = x,
@@ -339,10 +418,25 @@ TEST_CASE("mappings refuse bad arguments by name") {
     CHECK(fused() == "up_weights");
     dense.up_weights = memory + 1;
     CHECK(fused() == "up_weights");
+    dense.up_weights = reinterpret_cast<const kq::q4_0::block*>(memory);
+    CHECK(fused() == "up_weights"); // blocks of another encoding
+    dense.up_weights = reinterpret_cast<const kq::q8_0::block*>(memory);
+    CHECK(fused().empty());
     dense.up_weights = memory;
     dense.epilogue.gate = {.function = kq::gate_function::silu_clamped};
     CHECK(fused() == "epilogue.gate.limit");
     dense.epilogue.gate = {};
+    const auto* floats = reinterpret_cast<const float*>(memory);
+    dense.epilogue.bias = reinterpret_cast<const float*>(memory + 2);
+    CHECK(fused() == "epilogue.bias");
+    dense.epilogue.bias = nullptr;
+    dense.epilogue.term_weights = floats;
+    CHECK(fused() == "epilogue.term_weights");
+    dense.epilogue.term_weights = nullptr;
+    dense.epilogue.up_bias = floats;
+    CHECK(fused().empty());
+    CHECK(kq::host_model<E>::launch(dense).subject() == std::string("epilogue.up_bias"));
+    dense.epilogue.up_bias = nullptr;
     dense.weight_pitch = 33;
     CHECK(fused() == "weight_pitch");
     dense.weight_pitch = 0;

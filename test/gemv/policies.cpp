@@ -5,22 +5,11 @@
 #include <kq/dot/dots.hpp>
 #include <kq/gemv/describe.hpp>
 #include <kq/gemv/host_model.hpp>
+#include <kq/gemv/short_k.hpp>
 
 #include <cmath>
 
 namespace {
-
-template <class E>
-const unsigned char* table() {
-    static const std::vector<uint32_t> words = [] {
-        std::vector<uint32_t> t(static_cast<size_t>(kq::sliced_dot<E>::table_rows) * 32);
-        for (size_t i = 0; i < t.size(); ++i) {
-            t[i] = kq::sliced_dot<E>::table_row(static_cast<int>(i / 32));
-        }
-        return t;
-    }();
-    return reinterpret_cast<const unsigned char*>(words.data());
-}
 
 /// A lane's sums of `Batch` activation rows and `Rows` weight rows, from slot `first_slot` of the
 /// images on.
@@ -39,7 +28,7 @@ std::vector<float> lane_sums(const std::vector<typename E::block>& w,
     }
     float sums[Batch][Rows] = {};
     loop::template accumulate<kq::cached_memory>(sums, rows, tiles, first_slot, blocks,
-                                                 loop::lane_at(index, table<E>()));
+                                                 loop::lane_at(index, samples::lookup_table<E>()));
     return std::vector<float>(&sums[0][0], &sums[0][0] + Batch * Rows);
 }
 
@@ -98,7 +87,7 @@ TEST_CASE(
     "several rows, activation rows and prefetched fragments give each lane's bits of one at a "
     "time") {
     samples::for_each_encoding([]<class E>() {
-        for (const int blocks : {1, 7, 33, 65}) {
+        for (const int blocks : {1, 7, 16, 33, 48, 224}) {
             INFO(blocks << " blocks");
             CHECK(sums_are_equal<E, 32, 4, 1, 1>(blocks));
             CHECK(sums_are_equal<E, 32, 1, 8, 1>(blocks));
@@ -125,11 +114,15 @@ TEST_CASE("8 and 16 lanes agree with 32 within NMSE 1e-10, and 32 are warp") {
 }
 
 TEST_CASE("short rows of q8_0 get 8 lanes up to 16 blocks, 16 up to 48, else 32") {
-    CHECK(kq::policies::short_k(1).lanes == 8);
-    CHECK(kq::policies::short_k(16).lanes == 8);
-    CHECK(kq::policies::short_k(17).lanes == 16);
-    CHECK(kq::policies::short_k(48).lanes == 16);
-    CHECK(kq::policies::short_k(49).lanes == 32);
+    using kq::policies::short_k;
+    STATIC_REQUIRE(short_k<kq::q8_0>(32) == kq::policies::subwarp<8>);
+    STATIC_REQUIRE(short_k<kq::q8_0>(16 * 32).lanes == 8);
+    STATIC_REQUIRE(short_k<kq::q8_0>(17 * 32).lanes == 16);
+    STATIC_REQUIRE(short_k<kq::q8_0>(48 * 32).lanes == 16);
+    STATIC_REQUIRE(short_k<kq::q8_0>(49 * 32) == kq::policies::warp);
+    STATIC_REQUIRE(short_k<kq::q4_k>(4 * 256).lanes == 8); // four slices a superblock
+    STATIC_REQUIRE(short_k<kq::q4_k>(12 * 256).lanes == 16);
+    STATIC_REQUIRE(short_k<kq::q4_k>(13 * 256).lanes == 32);
 }
 
 TEST_CASE("policies are named as users write them") {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/blocks/encodings.hpp>
+#include <kq/blocks/q8_0_aligned.hpp>
 #include <kq/numeric.hpp>
 
-#include <cuda/std/concepts>
+#include <cuda/std/type_traits>
 
 namespace kq {
 
@@ -59,6 +61,37 @@ struct output_pointer {
     constexpr output_pointer(T* data) : data(data), type(element_type_of<T>::value) {}
 };
 
+namespace detail {
+
+/// A number for each of kq's block types; 0 for every other type.
+template <class Block>
+constexpr int block_kind() {
+    int kind = cuda::std::is_same_v<Block, q8_0_aligned::block> ? 1000 : 0;
+    [&]<class... Encodings>(type_list<Encodings...>) {
+        ((kind += cuda::std::is_same_v<Block, typename Encodings::block>
+                      ? static_cast<int>(Encodings::id)
+                      : 0),
+         ...);
+    }(encodings{});
+    return kind;
+}
+
+} // namespace detail
+
+/// A pointer to weight blocks: converts from `const void*` and from a pointer to an encoding's
+/// blocks. The latter's type is remembered, so that blocks of another encoding are refused.
+struct weights_pointer {
+    const void* data = nullptr;
+    int kind = 0; ///< see `detail::block_kind`
+
+    constexpr weights_pointer() = default;
+    constexpr weights_pointer(const void* data) : data(data) {}
+    template <class Block>
+        requires(detail::block_kind<Block>() != 0)
+    constexpr weights_pointer(const Block* blocks)
+        : data(blocks), kind(detail::block_kind<Block>()) {}
+};
+
 /// Memory that the caller lends for quantized activations: 16-byte aligned, at least
 /// `workspace_bytes(arguments)` long. Written and read by the stream's kernels only.
 struct workspace {
@@ -68,7 +101,7 @@ struct workspace {
 
 /// How gate and up products become one value.
 enum class gate_function {
-    silu,          ///< SwiGLU: gate / (1 + exp(-gate)) * up
+    silu,          ///< SwiGLU: gate * (1 / (1 + exp(-gate))) * up
     silu_clamped,  ///< as silu, with gate at most `limit` and up within +-`limit`
     silu_weighted, ///< gate * sigmoid(alpha * gate) * (up + beta), clamped as above if limit > 0
     gelu_tanh,     ///< GELU by its tanh approximation, times up
@@ -90,8 +123,9 @@ struct gate_form {
 ///     value = term, the gate function of two, or the sum of term_weights[slot] * term
 ///     value = value * scale * unit_scale[unit] + residual
 ///
-/// Each step rounds once, to nearest even; steps whose pointer is null are left out. `row` counts
-/// all weight rows of a launch, experts included; `unit` is the activation row or expert slot.
+/// Each step rounds once, to nearest even, and a weighted sum's product and addition together once;
+/// steps whose pointer is null are left out. `row` counts all weight rows of a launch, experts
+/// included; `unit` is the activation row or the expert slot, of a weighted sum the token.
 struct epilogue_arguments {
     float scale = 1;
     const float* row_scale = nullptr;    ///< [weight rows]
@@ -107,26 +141,26 @@ struct epilogue_arguments {
 /// A dense product `output[j][r] = sum over i of weights[r][i] * activation[j][i]`.
 struct dense_arguments {
     /// [n, k / elements] blocks, rows back to back, aligned to `block_alignment`
-    const void* weights = nullptr;
-    const void* up_weights = nullptr; ///< as `weights`, gated products only
-    input_pointer activation = {};    ///< [m, k], rows `activation_stride` elements apart
-    output_pointer output = {};       ///< [m, n], rows `output_stride` elements apart
-    int64_t n = 0;                    ///< weight rows
-    int64_t k = 0;                    ///< columns, a multiple of the encoding's elements
-    int64_t m = 1;                    ///< activation rows
-    int64_t weight_pitch = 0;         ///< bytes between weight rows; 0 means back to back
-    int64_t activation_stride = 0;    ///< in elements, at least k; 0 means k
-    int64_t output_stride = 0;        ///< in elements, at least n; 0 means n
+    weights_pointer weights = {};
+    weights_pointer up_weights = {}; ///< as `weights`, gated products only
+    input_pointer activation = {};   ///< [m, k], rows `activation_stride` elements apart
+    output_pointer output = {};      ///< [m, n], rows `output_stride` elements apart
+    int64_t n = 0;                   ///< weight rows
+    int64_t k = 0;                   ///< columns, a multiple of the encoding's elements
+    int64_t m = 1;                   ///< activation rows
+    int64_t weight_pitch = 0;        ///< bytes between weight rows; 0 means back to back
+    int64_t activation_stride = 0;   ///< in elements, at least k; 0 means k
+    int64_t output_stride = 0;       ///< in elements, at least n; 0 means n
     epilogue_arguments epilogue = {};
 };
 
 /// One of several weight matrices that meet the same activation.
 struct stacked_matrix {
-    const void* weights = nullptr;    ///< [n, k / elements] blocks
-    const void* up_weights = nullptr; ///< as `weights`, gated products only
-    output_pointer output = {};       ///< [m, n], rows `output_stride` elements apart
-    int64_t n = 0;                    ///< weight rows, may be 0
-    int64_t output_stride = 0;        ///< in elements, at least n; 0 means n
+    weights_pointer weights = {};    ///< [n, k / elements] blocks
+    weights_pointer up_weights = {}; ///< as `weights`, gated products only
+    output_pointer output = {};      ///< [m, n], rows `output_stride` elements apart
+    int64_t n = 0;                   ///< weight rows, may be 0
+    int64_t output_stride = 0;       ///< in elements, at least n; 0 means n
 };
 
 /// Several weight matrices of one encoding against one activation, outputs separate.
@@ -150,10 +184,11 @@ enum class slot_activation {
 };
 
 /// Products with stacked experts, chosen on the device: slot s uses expert `expert_ids[s]`. Slots
-/// whose id is outside `[0, experts)` store zeros (a weighted sum leaves them out).
+/// whose id is outside `[0, experts)` store zeros, without the epilogue; a weighted sum leaves them
+/// out and scales and adds to what remains.
 struct grouped_arguments {
-    const void* weights = nullptr;       ///< [experts, n, k / elements] blocks
-    const void* up_weights = nullptr;    ///< as `weights`, gated products only
+    weights_pointer weights = {};        ///< [experts, n, k / elements] blocks
+    weights_pointer up_weights = {};     ///< as `weights`, gated products only
     input_pointer activation = {};       ///< see `activation_rows`
     output_pointer output = {};          ///< [slots, n]; of a weighted sum [slots / top_k, n]
     const int32_t* expert_ids = nullptr; ///< [slots] in device memory
@@ -161,7 +196,7 @@ struct grouped_arguments {
     int64_t n = 0; ///< weight rows of an expert
     int64_t k = 0;
     int64_t slots = 0; ///< tokens * top_k
-    int64_t top_k = 1; ///< slots of a token
+    int64_t top_k = 1; ///< slots of a token; of a weighted sum at most 64
     slot_activation activation_rows = slot_activation::per_slot;
     int64_t activation_stride = 0; ///< in elements, at least k; 0 means k
     int64_t output_stride = 0;     ///< in elements, at least n; 0 means n
@@ -171,13 +206,13 @@ struct grouped_arguments {
 /// `groups` independent products: output rows `g * rows_per_group` and following use columns
 /// `g * k` to `g * k + k - 1` of the activation.
 struct block_diagonal_arguments {
-    const void* weights = nullptr;    ///< [groups * rows_per_group, k / elements] blocks
-    const void* up_weights = nullptr; ///< as `weights`, gated products only
-    input_pointer activation = {};    ///< [m, groups * k], rows `activation_stride` apart
-    output_pointer output = {};       ///< [m, groups * rows_per_group]
-    int64_t n = 0;                    ///< weight rows of all groups
-    int64_t groups = 1;               ///< divides n
-    int64_t k = 0;                    ///< columns of a group
+    weights_pointer weights = {};    ///< [groups * rows_per_group, k / elements] blocks
+    weights_pointer up_weights = {}; ///< as `weights`, gated products only
+    input_pointer activation = {};   ///< [m, groups * k], rows `activation_stride` apart
+    output_pointer output = {};      ///< [m, groups * rows_per_group]
+    int64_t n = 0;                   ///< weight rows of all groups
+    int64_t groups = 1;              ///< divides n
+    int64_t k = 0;                   ///< columns of a group
     int64_t m = 1;
     int64_t activation_stride = 0; ///< in elements, at least groups * k; 0 means that
     int64_t output_stride = 0;     ///< in elements, at least n; 0 means n

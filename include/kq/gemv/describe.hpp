@@ -7,9 +7,11 @@
 
 namespace kq {
 
-/// What a launch would do, as data. Two launches with equal descriptions run alike.
+/// What a launch would do, as data: the shape and how it is served, not the row mapping, the
+/// epilogue or the element types.
 struct description {
     encoding weights = {};
+    int block_bytes = 0; ///< tells layouts of an encoding apart
     policy with = {};
     transport via = transport::direct;
     int64_t n = 0;              ///< output rows of a unit
@@ -30,7 +32,8 @@ struct description {
                number(units) + ": " + name_of(by(with, transport::automatic)) + " by " +
                (via == transport::bulk ? "bulk" : "direct") + ", " + number(grid) + " x " +
                number(threads) + " threads, " + number(shared_bytes) + " B shared, " +
-               number(weight_bytes) + " B weights, " + number(workspace_bytes) + " B workspace";
+               number(weight_bytes) + " B weights in blocks of " + number(block_bytes) + " B, " +
+               number(workspace_bytes) + " B workspace";
     }
 };
 
@@ -45,6 +48,7 @@ status describe_launch(const policy& p, const Arguments& a, const device_facts& 
         return s;
     }
     out = {.weights = Encoding::id,
+           .block_bytes = block_bytes<Encoding>,
            .with = p,
            .via = plan.via,
            .n = plan.of.n,

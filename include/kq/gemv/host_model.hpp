@@ -21,6 +21,10 @@ namespace kq {
 template <dottable Encoding, policy Policy = policies::warp,
           template <int> class Mapping = mappings::dense, epilogue Epilogue = epilogues::store>
 class host_model {
+    static_assert(is_valid(Policy), "kq: the policy's fields are out of range");
+    static_assert(Policy.batch == 1 || Mapping<Epilogue::weight_sets>::batchable,
+                  "kq: a batch of activation rows needs the dense or the stacked mapping");
+
     using loop = mainloop<Encoding, Policy.lanes, 1, 1, 1>;
     using dot = sliced_dot<Encoding>;
     using image = typename dot::image;

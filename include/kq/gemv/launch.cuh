@@ -56,8 +56,10 @@ inline status query_device(device_facts& facts) {
 /// Products of weights of `Encoding` with activations, composed at compile time.
 ///
 /// All pointers are device memory. Calls are asynchronous on the stream, can be captured in a CUDA
-/// graph, allocate nothing and keep no state (contract C6). Equal arguments give equal bits, on
-/// every GPU and in `host_model` (contracts C3, C4).
+/// graph, allocate nothing and keep no state (contract C6). Equal arguments give equal bits, in
+/// every run and in `host_model` (contracts C3, C4; tried on an H200); a gate's exp, tanh and erf
+/// are the platform's. Every part goes with every other (contract C8), unless a static_assert says
+/// why not.
 ///
 /// `Encoding`: the weights' encoding. `Policy`: which lane does what when; only its lanes change a
 /// bit. `Mapping`: which rows meet, one of `mappings`; it names the type of the arguments.
@@ -69,6 +71,9 @@ struct gemv {
     static_assert(is_valid(Policy), "kq: the policy's fields are out of range");
     static_assert(allows(Policy, transport::direct) || allows(Policy, transport::bulk),
                   "kq: register prefetch does not go with the bulk transport");
+
+    static_assert(Policy.batch == 1 || Mapping<Epilogue::weight_sets>::batchable,
+                  "kq: a batch of activation rows needs the dense or the stacked mapping");
 
     using mapping = Mapping<Epilogue::weight_sets>;
     using arguments = typename mapping::arguments;
@@ -183,15 +188,16 @@ private:
         if (plan.of.is_empty()) {
             return {};
         }
-        if constexpr (allows(Policy, transport::bulk)) {
-            if (plan.via == transport::bulk) {
-                return multiply_by<transport::bulk>(a, plan, space, stream);
+        if constexpr (!allows(Policy, transport::direct)) {
+            return multiply_by<transport::bulk>(a, plan, space, stream);
+        } else {
+            if constexpr (allows(Policy, transport::bulk)) {
+                if (plan.via == transport::bulk) {
+                    return multiply_by<transport::bulk>(a, plan, space, stream);
+                }
             }
-        }
-        if constexpr (allows(Policy, transport::direct)) {
             return multiply_by<transport::direct>(a, plan, space, stream);
         }
-        return {};
     }
 
     template <transport Via>

@@ -77,14 +77,6 @@ inline constexpr policy prefetch{.prefetch = Fragments};
 template <int Rows>
 inline constexpr policy batch{.batch = Rows};
 
-/// The lanes for an encoding and a row length: as many as find at least two slices each, since a
-/// lane without work costs as much as one with. For q8_0: 8 up to 16 blocks, 16 up to 48, else 32.
-///
-/// `slices`: of a whole row.
-constexpr policy short_k(int64_t slices) {
-    return slices <= 16 ? subwarp<8> : slices <= 48 ? subwarp<16> : warp;
-}
-
 } // namespace policies
 
 /// A policy's name as users write it: `warp`, `multi_row<4>`, or its fields where it has no name.
@@ -102,7 +94,7 @@ inline std::string name_of(const policy& p) {
         name = numbered("prefetch", p.prefetch);
     } else if (p.batch > 1 && named(policy{.batch = p.batch})) {
         name = numbered("batch", p.batch);
-    } else if (named(policy{.rows = p.rows, .piece_bytes = 4608 / p.rows})) {
+    } else if (p.rows > 0 && named(policy{.rows = p.rows, .piece_bytes = 4608 / p.rows})) {
         name = numbered("multi_row", p.rows);
     } else {
         const auto field = [&](const char* text, int value) {

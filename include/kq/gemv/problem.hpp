@@ -85,12 +85,15 @@ inline status check_elements(const char* name, const void* data, element_type ty
 }
 
 template <class Encoding>
-status check_weights(const char* name, const void* weights) {
-    if (weights == nullptr) {
+status check_weights(const char* name, weights_pointer weights) {
+    if (weights.data == nullptr) {
         return status::invalid(name, "must not be null");
     }
+    if (weights.kind != 0 && weights.kind != block_kind<typename Encoding::block>()) {
+        return status::invalid(name, "must hold blocks of the launch's encoding");
+    }
     static_assert(block_alignment<Encoding> != 8);
-    if (!is_aligned(weights, block_alignment<Encoding>)) {
+    if (!is_aligned(weights.data, block_alignment<Encoding>)) {
         return status::invalid(name, block_alignment<Encoding> == 16  ? "must be 16-byte aligned"
                                      : block_alignment<Encoding> == 4 ? "must be 4-byte aligned"
                                                                       : "must be 2-byte aligned");
@@ -100,12 +103,13 @@ status check_weights(const char* name, const void* weights) {
 
 /// Weights, and the second set where the epilogue needs one.
 template <class Encoding, class Epilogue>
-status check_sets(const void* weights, const void* up_weights) {
-    if (const status s = check_weights<Encoding>("weights", weights); !s.ok()) {
+status check_sets(weights_pointer weights, weights_pointer up_weights, const char* name = "weights",
+                  const char* up_name = "up_weights") {
+    if (const status s = check_weights<Encoding>(name, weights); !s.ok()) {
         return s;
     }
     if constexpr (Epilogue::weight_sets == 2) {
-        return check_weights<Encoding>("up_weights", up_weights);
+        return check_weights<Encoding>(up_name, up_weights);
     }
     return {};
 }
@@ -136,21 +140,52 @@ status check_epilogue(const epilogue_arguments& e, int64_t n, int64_t units) {
     return check_stride("epilogue.residual_stride", e.residual_stride, n, units);
 }
 
-inline status check_residual(const epilogue_arguments& e) {
-    return e.residual.data == nullptr
-               ? status()
-               : check_elements("epilogue.residual", e.residual.data, e.residual.type);
+inline status check_floats(const char* name, const float* data) {
+    return is_aligned(data, 4) ? status() : status::invalid(name, "must be aligned to its element");
+}
+
+/// The pointers of an epilogue, null where its step is left out.
+template <class Epilogue>
+status check_steps(const epilogue_arguments& e) {
+    if (!Epilogue::sums_terms && e.term_weights != nullptr) {
+        return status::invalid("epilogue.term_weights", "is for weighted sums only");
+    }
+    if (Epilogue::weight_sets == 1 && e.up_bias != nullptr) {
+        return status::invalid("epilogue.up_bias", "is for gated products only");
+    }
+    return first_error(check_floats("epilogue.row_scale", e.row_scale),
+                       check_floats("epilogue.bias", e.bias),
+                       check_floats("epilogue.up_bias", e.up_bias),
+                       check_floats("epilogue.unit_scale", e.unit_scale),
+                       check_floats("epilogue.term_weights", e.term_weights),
+                       e.residual.data == nullptr
+                           ? status()
+                           : check_elements("epilogue.residual", e.residual.data, e.residual.type));
+}
+
+/// The pointers of arguments with one matrix (or a pair) and one output.
+template <class Encoding, class Epilogue, class Arguments>
+status check_single(const Arguments& a, const problem& of) {
+    if (const status s = check_elements("output", a.output.data, a.output.type); !s.ok()) {
+        return s;
+    }
+    if (of.k == 0) { // stores what the epilogue makes of zeros
+        return check_steps<Epilogue>(a.epilogue);
+    }
+    return first_error(check_sets<Encoding, Epilogue>(a.weights, a.up_weights),
+                       check_elements("activation", a.activation.data, a.activation.type),
+                       check_steps<Epilogue>(a.epilogue));
 }
 
 /// A matrix as the mapping keeps it.
-inline mappings::matrix matrix_of(const void* weights, int64_t rows, int64_t row_bytes,
+inline mappings::matrix matrix_of(weights_pointer weights, int64_t rows, int64_t row_bytes,
                                   int64_t pitch = 0) {
-    return {static_cast<const unsigned char*>(weights), pitch != 0 ? pitch : row_bytes, rows,
+    return {static_cast<const unsigned char*>(weights.data), pitch != 0 ? pitch : row_bytes, rows,
             row_bytes};
 }
 
 template <int Sets>
-void bind_sets(mappings::matrix (&sets)[Sets], const void* weights, const void* up_weights,
+void bind_sets(mappings::matrix (&sets)[Sets], weights_pointer weights, weights_pointer up_weights,
                int64_t rows, int64_t row_bytes, int64_t pitch = 0) {
     sets[0] = matrix_of(weights, rows, row_bytes, pitch);
     if constexpr (Sets == 2) {
@@ -166,6 +201,12 @@ void bind_sets(mappings::matrix (&sets)[Sets], const void* weights, const void* 
 template <dottable Encoding, epilogue Epilogue>
 status reduce(const dense_arguments& a, problem& of) {
     static_assert(!Epilogue::sums_terms, "kq: a weighted sum needs the grouped mapping");
+    if (const status s =
+            detail::first_error(detail::check_count("n", a.n), detail::check_count("m", a.m),
+                                detail::check_columns<Encoding>(a.k));
+        !s.ok()) {
+        return s;
+    }
     of = {.n = a.n,
           .k = a.k,
           .units = a.m,
@@ -178,8 +219,6 @@ status reduce(const dense_arguments& a, problem& of) {
           .activation_stride = detail::stride_or(a.activation_stride, a.k)};
     const int64_t row_bytes = detail::row_bytes<Encoding>(a.k);
     if (const status s = detail::first_error(
-            detail::check_count("n", a.n), detail::check_count("m", a.m),
-            detail::check_columns<Encoding>(a.k),
             detail::check_stride("activation_stride", a.activation_stride, a.k, a.m),
             detail::check_stride("output_stride", a.output_stride, a.n, a.m),
             detail::check_epilogue<Epilogue>(a.epilogue, a.n, a.m));
@@ -197,19 +236,10 @@ status reduce(const dense_arguments& a, problem& of) {
     return {};
 }
 
-/// Checks the pointers of a product that is not empty.
+/// Checks the pointers of a product that is not empty (contract C7).
 template <dottable Encoding, epilogue Epilogue>
 status check_pointers(const dense_arguments& a, const problem& of) {
-    if (const status s = detail::check_elements("output", a.output.data, a.output.type); !s.ok()) {
-        return s;
-    }
-    if (of.k == 0) {
-        return detail::check_residual(a.epilogue);
-    }
-    return detail::first_error(
-        detail::check_sets<Encoding, Epilogue>(a.weights, a.up_weights),
-        detail::check_elements("activation", a.activation.data, a.activation.type),
-        detail::check_residual(a.epilogue));
+    return detail::check_single<Encoding, Epilogue>(a, of);
 }
 
 /// The mapping of checked arguments.
@@ -239,6 +269,11 @@ status reduce(const stacked_arguments& a, problem& of) {
     if (a.count < 1 || a.count > stacked_arguments::most_matrices) {
         return status::invalid("count", "must be between 1 and 8");
     }
+    if (const status s = detail::first_error(detail::check_count("m", a.m),
+                                             detail::check_columns<Encoding>(a.k));
+        !s.ok()) {
+        return s;
+    }
     for (int i = 0; i < a.count; ++i) {
         const stacked_matrix& each = a.matrices[i];
         if (const status s = detail::first_error(
@@ -251,9 +286,10 @@ status reduce(const stacked_arguments& a, problem& of) {
     }
     of.output_rows = of.n;
     of.weight_rows = of.n * Epilogue::weight_sets;
+    if (!detail::check_count("matrices.n", of.n).ok()) {
+        return status::invalid("matrices.n", "all together must be below 2^31");
+    }
     return detail::first_error(
-        detail::check_count("n of all matrices", of.n), detail::check_count("m", a.m),
-        detail::check_columns<Encoding>(a.k),
         detail::check_stride("activation_stride", a.activation_stride, a.k, a.m),
         detail::check_epilogue<Epilogue>(a.epilogue, of.n, a.m));
 }
@@ -268,8 +304,10 @@ status check_pointers(const stacked_arguments& a, const problem& of) {
         const status output =
             detail::check_elements("matrices.output", each.output.data, each.output.type);
         const status weights =
-            of.k == 0 ? status()
-                      : detail::check_sets<Encoding, Epilogue>(each.weights, each.up_weights);
+            of.k == 0
+                ? status()
+                : detail::check_sets<Encoding, Epilogue>(each.weights, each.up_weights,
+                                                         "matrices.weights", "matrices.up_weights");
         if (const status s = detail::first_error(output, weights); !s.ok()) {
             return s;
         }
@@ -277,7 +315,7 @@ status check_pointers(const stacked_arguments& a, const problem& of) {
     return detail::first_error(
         of.k == 0 ? status()
                   : detail::check_elements("activation", a.activation.data, a.activation.type),
-        detail::check_residual(a.epilogue));
+        detail::check_steps<Epilogue>(a.epilogue));
 }
 
 template <dottable Encoding, epilogue Epilogue>
@@ -336,7 +374,7 @@ status reduce(const grouped_arguments& a, problem& of) {
                                                                                : 1,
           .activation_k = a.k,
           .activation_stride = detail::stride_or(a.activation_stride, a.k)};
-    const int64_t expert_bytes = a.n * detail::row_bytes<Encoding>(a.k);
+    const int64_t expert_bytes = a.n * detail::row_bytes<Encoding>(a.k) * Epilogue::weight_sets;
     if (expert_bytes != 0 && a.experts > std::numeric_limits<int64_t>::max() / expert_bytes) {
         return status::invalid("experts", "all weights must stay below 2^63 bytes");
     }
@@ -355,12 +393,12 @@ status check_pointers(const grouped_arguments& a, const problem& of) {
         return status::invalid("expert_ids", "must be a 4-byte aligned device pointer");
     }
     if (of.k == 0) {
-        return detail::check_residual(a.epilogue);
+        return detail::check_steps<Epilogue>(a.epilogue);
     }
     return detail::first_error(
         a.experts == 0 ? status() : detail::check_sets<Encoding, Epilogue>(a.weights, a.up_weights),
         detail::check_elements("activation", a.activation.data, a.activation.type),
-        detail::check_residual(a.epilogue));
+        detail::check_steps<Epilogue>(a.epilogue));
 }
 
 template <dottable Encoding, epilogue Epilogue>
@@ -419,16 +457,7 @@ status reduce(const block_diagonal_arguments& a, problem& of) {
 
 template <dottable Encoding, epilogue Epilogue>
 status check_pointers(const block_diagonal_arguments& a, const problem& of) {
-    if (const status s = detail::check_elements("output", a.output.data, a.output.type); !s.ok()) {
-        return s;
-    }
-    if (of.k == 0) {
-        return detail::check_residual(a.epilogue);
-    }
-    return detail::first_error(
-        detail::check_sets<Encoding, Epilogue>(a.weights, a.up_weights),
-        detail::check_elements("activation", a.activation.data, a.activation.type),
-        detail::check_residual(a.epilogue));
+    return detail::check_single<Encoding, Epilogue>(a, of);
 }
 
 template <dottable Encoding, epilogue Epilogue>

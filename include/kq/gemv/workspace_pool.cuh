@@ -46,7 +46,7 @@ private:
 ///
 /// Destroy the pool only when everything that uses its blocks, replays of graphs included, has
 /// completed: it does not synchronize. The same goes for destroying a stream, because a later one
-/// may get the same handle and with it the same workspace.
+/// may get the same handle and with it the same workspace; likewise for threads that end.
 class workspace_pool {
 public:
     workspace_pool() = default;

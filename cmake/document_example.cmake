@@ -1,0 +1,15 @@
+# kq_document_example(DOCUMENT OUTPUT): writes a document's first C++ block to a file, so that it is
+# compiled as it is shown.
+function(kq_document_example document output)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${document})
+  file(READ ${PROJECT_SOURCE_DIR}/${document} text)
+  string(FIND "${text}" "```cpp\n" begin)
+  if(begin EQUAL -1)
+    message(FATAL_ERROR "${document} has no C++ example")
+  endif()
+  math(EXPR begin "${begin} + 7")
+  string(SUBSTRING "${text}" ${begin} -1 rest)
+  string(FIND "${rest}" "```" end)
+  string(SUBSTRING "${rest}" 0 ${end} example)
+  file(CONFIGURE OUTPUT ${output} CONTENT "${example}" @ONLY)
+endfunction()
