@@ -114,15 +114,18 @@ status launch_repack(const typename From::block* from, int64_t count, typename T
 ///
 /// Errors: a count that is negative or no multiple of 8; null or misaligned pointers; the CUDA
 /// error of the launch. Nothing is launched then.
-inline status launch_repack(const q8_0::block* from, int64_t count, q8_0_aligned::block* to,
-                            cudaStream_t stream) {
+///
+/// `Block` is deduced: as a template the kernel is compiled only where it is launched.
+template <cuda::std::same_as<q8_0::block> Block>
+status launch_repack(const Block* from, int64_t count, q8_0_aligned::block* to,
+                     cudaStream_t stream) {
     return detail::launch_repack<q8_0, q8_0_aligned>(from, count, to, stream);
 }
 
 /// The inverse: puts each block's scale before its codes again. Otherwise as above.
 /// `from`: [count / 8] blocks. `to`: [count] blocks.
-inline status launch_repack(const q8_0_aligned::block* from, int64_t count, q8_0::block* to,
-                            cudaStream_t stream) {
+template <cuda::std::same_as<q8_0_aligned::block> Block>
+status launch_repack(const Block* from, int64_t count, q8_0::block* to, cudaStream_t stream) {
     return detail::launch_repack<q8_0_aligned, q8_0>(from, count, to, stream);
 }
 
