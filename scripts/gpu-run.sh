@@ -28,7 +28,7 @@ for what in "$@"; do
         ;;
     sanitizers)
         for tool in memcheck racecheck initcheck synccheck; do
-            run "sanitizer-$tool" timeout 300 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+            run "sanitizer-$tool" timeout 600 compute-sanitizer --tool "$tool" --error-exitcode 9 \
                 "$bin/kq_test_gpu" '~[large]~[repeat]~[error]'
         done
         ;;
