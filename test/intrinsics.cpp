@@ -284,6 +284,17 @@ TEST_CASE("div_rn keeps subnormals, overflows to infinity and divides by zero as
     CHECK(bits_of(kq::div_rn(1.0f, -infinity)) == 0x80000000u);
 }
 
+TEST_CASE("is_less tells subnormals apart and is false for NaN") {
+    const float least = std::numeric_limits<float>::denorm_min();
+    CHECK(kq::is_less(0, least));
+    CHECK(kq::is_less(-least, 0));
+    CHECK(kq::is_less(least, 2 * least));
+    CHECK_FALSE(kq::is_less(least, least));
+    CHECK_FALSE(kq::is_less(-0.0f, 0.0f));
+    CHECK_FALSE(kq::is_less(std::numeric_limits<float>::quiet_NaN(), 1));
+    CHECK_FALSE(kq::is_less(1, std::numeric_limits<float>::quiet_NaN()));
+}
+
 TEST_CASE("contraction never fuses a mul_rn into the sum that follows") {
     generator random(8);
     constexpr int count = 10'000;

@@ -253,12 +253,14 @@ product_result multiply(const product& p, const kq::device_facts& facts, std::si
     using instances::direct;
     using instances::gemv;
     if (p.is_grouped()) {
-        return p.is_gated() ? multiply_by<gemv<Encoding, bulk, grouped, gated>>(p, facts)
+        return p.is_gated() ? multiply_by<gemv<Encoding, bulk, grouped, gated>,
+                                          gemv<Encoding, direct, grouped, gated>>(p, facts)
                             : multiply_by<gemv<Encoding, bulk, grouped, store>,
                                           gemv<Encoding, direct, grouped, store>>(p, facts);
     }
     if (p.is_gated()) {
-        return multiply_by<gemv<Encoding, bulk, dense, gated>>(p, facts);
+        return multiply_by<gemv<Encoding, bulk, dense, gated>,
+                           gemv<Encoding, direct, dense, gated>>(p, facts);
     }
     return multiply_by_policy<Encoding>(p, facts, policy,
                                         std::make_index_sequence<known_policies.size()>{});

@@ -160,4 +160,15 @@ KQ_API float div_rn(float a, float b) {
                  (return a / b;))
 }
 
+/// `a < b`, subnormals kept; false where either is a NaN.
+KQ_API bool is_less(float a, float b) {
+    NV_IF_TARGET(NV_IS_DEVICE,
+                 (uint32_t result;
+                  asm("{ .reg .pred p; setp.lt.f32 p, %1, %2; selp.u32 %0, 1, 0, p; }"
+                      : "=r"(result)
+                      : "f"(a), "f"(b));
+                  return result != 0;),
+                 (return a < b;))
+}
+
 } // namespace kq

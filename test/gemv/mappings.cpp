@@ -251,37 +251,46 @@ TEST_CASE("gate functions follow their formulas and let NaN through") {
 
 TEST_CASE("a weighted sum adds a token's experts in slot order and leaves unknown ones out") {
     samples::for_each_encoding([]<class E>() {
-        const int64_t k = short_k<E>, n = 3, experts = 3, top_k = 4, tokens = 2;
+        const int64_t k = short_k<E>, n = 3, experts = 3, top_k = 4, tokens = 3;
         const auto w = samples::random_weights<E>(experts * n, k, 11);
         const auto x = samples::gaussian(tokens * top_k * k, 12);
-        const std::vector<int32_t> ids = {2, 2, -1, 0, 1, 3, 0, 1};
+        const std::vector<int32_t> ids = {2, 2, -1, 0, 1, 3,
+                                          0, 1, -1, 3, 7, -2}; // none in the last
         const auto weights = samples::gaussian(tokens * top_k, 13);
-        std::vector<float> y(static_cast<size_t>(tokens * n));
-        kq::check(kq::host_model<E, warp, kq::mappings::grouped, weighted_sum>::launch(
-            {.weights = w.data(),
-             .activation = x.data(),
-             .output = y.data(),
-             .expert_ids = ids.data(),
-             .experts = experts,
-             .n = n,
-             .k = k,
-             .slots = tokens * top_k,
-             .top_k = top_k,
-             .epilogue = {.term_weights = weights.data()}}));
-        for (int64_t t = 0; t < tokens; ++t) {
-            std::vector<float> sum(static_cast<size_t>(n), 0.0f);
-            for (int64_t s = t * top_k; s < (t + 1) * top_k; ++s) {
-                const int32_t id = ids[static_cast<size_t>(s)];
-                if (id < 0 || id >= experts) {
-                    continue;
+        for (const auto rows : {kq::slot_activation::per_slot, kq::slot_activation::per_token,
+                                kq::slot_activation::broadcast}) {
+            INFO("activation rows " << static_cast<int>(rows));
+            std::vector<float> y(static_cast<size_t>(tokens * n), 7.0f);
+            kq::check(kq::host_model<E, warp, kq::mappings::grouped, weighted_sum>::launch(
+                {.weights = w.data(),
+                 .activation = x.data(),
+                 .output = y.data(),
+                 .expert_ids = ids.data(),
+                 .experts = experts,
+                 .n = n,
+                 .k = k,
+                 .slots = tokens * top_k,
+                 .top_k = top_k,
+                 .activation_rows = rows,
+                 .epilogue = {.term_weights = weights.data()}}));
+            for (int64_t t = 0; t < tokens; ++t) {
+                std::vector<float> sum(static_cast<size_t>(n), 0.0f);
+                for (int64_t s = t * top_k; s < (t + 1) * top_k; ++s) {
+                    const int32_t id = ids[static_cast<size_t>(s)];
+                    if (id < 0 || id >= experts) {
+                        continue;
+                    }
+                    const int64_t row = rows == kq::slot_activation::per_slot    ? s
+                                        : rows == kq::slot_activation::per_token ? t
+                                                                                 : 0;
+                    const auto dots =
+                        plain<E>(w.data() + id * n * (k / E::elements), x.data() + row * k, n, k);
+                    for (size_t r = 0; r < sum.size(); ++r) {
+                        sum[r] = std::fma(weights[static_cast<size_t>(s)], dots[r], sum[r]);
+                    }
                 }
-                const auto dots =
-                    plain<E>(w.data() + id * n * (k / E::elements), x.data() + s * k, n, k);
-                for (size_t r = 0; r < sum.size(); ++r) {
-                    sum[r] = std::fma(weights[static_cast<size_t>(s)], dots[r], sum[r]);
-                }
+                CHECK(std::vector<float>(y.begin() + t * n, y.begin() + (t + 1) * n) == sum);
             }
-            CHECK(std::vector<float>(y.begin() + t * n, y.begin() + (t + 1) * n) == sum);
         }
     });
 }

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
-#include "gpu/memory.hpp"
-#include "instances/instances.hpp"
-#include "samples.hpp"
+#include "gpu/products.hpp"
 #include "shapes.hpp"
 
-#include <kq/dot/dots.hpp>
-#include <kq/gemv/host_model.hpp>
 #include <kq/reference/reference.hpp>
 
 #include <cmath>
@@ -15,13 +11,9 @@
 namespace {
 
 using gpu::buffer;
+using gpu::device;
 using gpu::placement;
-
-kq::device_facts device() {
-    kq::device_facts facts;
-    kq::check(instances::query_device(facts));
-    return facts;
-}
+using gpu::placements;
 
 /// The same bits, any NaN counting as equal to any NaN.
 template <class T>
@@ -49,6 +41,7 @@ struct layout {
     placement weights = placement::exact;
     int64_t activation_gap = 0; ///< elements between activation rows
     int64_t output_gap = 0;     ///< elements between output rows
+    int64_t weight_gap = 0;     ///< blocks between weight rows
 };
 
 /// Runs the product on the GPU and in the host model, into outputs pre-filled with a pattern, and
@@ -67,21 +60,31 @@ int64_t count_differences(const std::vector<typename E::block>& w, const std::ve
                 of_float<In>(values[static_cast<size_t>(j * s.k + i)]);
         }
     }
+    const int64_t row_blocks = s.k / E::elements;
+    const int64_t pitch = row_blocks + l.weight_gap;
+    auto block_between = samples::uniform_block<E>(0xff); // whoever adds it up gets a NaN
+    block_between.d = kq::f16{0x7e00};
+    std::vector<typename E::block> spread(static_cast<size_t>((s.n - 1) * pitch + row_blocks),
+                                          block_between);
+    for (int64_t r = 0; r < s.n; ++r) {
+        std::copy_n(w.begin() + r * row_blocks, row_blocks, spread.begin() + r * pitch);
+    }
     const Out pattern = of_float<Out>(-12345.0f);
     const auto y_elements = static_cast<size_t>((s.m - 1) * y_stride + s.n);
     std::vector<Out> expected(y_elements + 2 * guard, pattern);
 
-    kq::dense_arguments a{.weights = w.data(),
+    kq::dense_arguments a{.weights = spread.data(),
                           .activation = x.data(),
                           .output = expected.data() + guard,
                           .n = s.n,
                           .k = s.k,
                           .m = s.m,
+                          .weight_pitch = pitch * int64_t{sizeof(block_between)},
                           .activation_stride = x_stride,
                           .output_stride = y_stride};
     kq::check(kq::host_model<E>::launch(a));
 
-    const buffer weights(w, l.weights);
+    const buffer weights(spread, l.weights);
     const buffer activation(x, placement::exact);
     const buffer output(std::vector<Out>(expected.size(), pattern), placement::exact);
     a.weights = weights.data();
@@ -121,16 +124,14 @@ int64_t count_differences(int types, const std::vector<typename E::block>& w,
     }
 }
 
-constexpr placement placements[] = {placement::exact, placement::before_hole,
-                                    placement::after_hole};
-
 template <kq::policy Policy>
 void compare_all_shapes() {
     samples::for_each_encoding([]<class E>() {
         int turn = 0;
         for (const samples::shape s : samples::shapes<E>()) {
             INFO("m " << s.m << ", n " << s.n << ", k " << s.k << ", turn " << turn);
-            const layout l{placements[turn % 3], turn % 2 * 5, turn % 4 == 3 ? 3 : 0};
+            const layout l{placements[turn % 3], turn % 2 * 5, turn % 4 == 3 ? 3 : 0,
+                           turn % 4 == 2 ? 2 : 0};
             const auto w = samples::random_weights<E>(s.n, s.k, 21);
             const auto x = samples::gaussian(s.m * s.k, 22);
             REQUIRE(count_differences<E, Policy>(turn, w, x, s, l) == 0);

@@ -53,10 +53,13 @@ namespace detail {
 
 /// Comparisons that let a NaN through: where they are false the value stays (contract C7).
 KQ_API float at_most(float x, float limit) {
-    return x > limit ? limit : x;
+    return is_less(limit, x) ? limit : x;
 }
 KQ_API float at_least(float x, float limit) {
-    return x < limit ? limit : x;
+    return is_less(x, limit) ? limit : x;
+}
+KQ_API float within(float x, float limit) {
+    return at_least(at_most(x, limit), mul_rn(-1, limit)); // a plain minus may flush subnormals
 }
 
 KQ_API float sigmoid(float x) {
@@ -73,12 +76,12 @@ KQ_API float apply_gate(const gate_form& g, float x, float up) {
         return mul_rn(mul_rn(x, detail::sigmoid(x)), up);
     case gate_function::silu_clamped:
         x = detail::at_most(x, g.limit);
-        up = detail::at_least(detail::at_most(up, g.limit), -g.limit);
+        up = detail::within(up, g.limit);
         return mul_rn(mul_rn(x, detail::sigmoid(x)), up);
     case gate_function::silu_weighted:
-        if (g.limit > 0) {
+        if (is_less(0, g.limit)) {
             x = detail::at_most(x, g.limit);
-            up = detail::at_least(detail::at_most(up, g.limit), -g.limit);
+            up = detail::within(up, g.limit);
         }
         return mul_rn(mul_rn(x, detail::sigmoid(mul_rn(g.alpha, x))), add_rn(up, g.beta));
     case gate_function::gelu_tanh: {

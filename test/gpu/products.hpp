@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "gpu/memory.hpp"
+#include "instances/instances.hpp"
+#include "samples.hpp"
+
+#include <kq/dot/dots.hpp>
+#include <kq/gemv/host_model.hpp>
+
+/// Products on the GPU and what they are compared with.
+namespace gpu {
+
+inline constexpr placement placements[] = {placement::exact, placement::before_hole,
+                                           placement::after_hole};
+
+inline kq::device_facts device() {
+    kq::device_facts facts;
+    kq::check(instances::query_device(facts));
+    return facts;
+}
+
+/// Launches with exactly the workspace that the product asks for, and waits.
+template <class Gemv>
+void run(const typename Gemv::arguments& a) {
+    const buffer space(Gemv::workspace_bytes(a), placement::exact);
+    kq::check(Gemv::launch(a, {space.data(), space.bytes()}, nullptr, device()));
+    check(cudaDeviceSynchronize(), "synchronize");
+}
+
+/// An output, pre-filled with a pattern that must survive where nothing is stored.
+class output {
+public:
+    static constexpr float pattern = -12345.0f;
+
+    explicit output(int64_t elements)
+        : memory_(std::vector<float>(static_cast<size_t>(elements), pattern), placement::exact) {}
+    float* data() const { return memory_.as<float>(); }
+    std::vector<float> download() const { return memory_.download<float>(); }
+    bool holds(const std::vector<float>& expected) const {
+        const auto y = download();
+        return y.size() == expected.size() &&
+               std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)) == 0;
+    }
+
+private:
+    buffer memory_;
+};
+
+/// The plain product [m, n] of the host model, whose bits gemv.cpp shows to be the kernel's.
+/// `w`: [n, k / elements] blocks. `x`: [m, k].
+template <class E>
+std::vector<float> host_product(const typename E::block* w, const float* x, int64_t n, int64_t k,
+                                int64_t m = 1) {
+    std::vector<float> y(static_cast<size_t>(n * m));
+    kq::check(kq::host_model<E>::launch(
+        {.weights = w, .activation = x, .output = y.data(), .n = n, .k = k, .m = m}));
+    return y;
+}
+
+} // namespace gpu
