@@ -1,150 +1,340 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The product alone and with its quantizer, every encoding and shape, weights cold. Time is GPU
-// time by events over a CUDA graph of launches.
+// Products of every encoding over the axes of a file, weights cold: kq with its measured policies,
+// the baseline kernel, and how fast the same bytes can be read at all. Time is GPU time by events
+// over a CUDA graph of launches.
 
+#include "baseline.cuh"
+#include "ceilings.cuh"
+#include "inputs.cuh"
 #include "instances/instances.hpp"
-#include "timing.cuh"
+
+#include <kq/gemv/dispatch.hpp>
 
 #include <benchmark/benchmark.h>
+#include <nlohmann/json.hpp>
 
+#include <fstream>
+#include <map>
 #include <string>
 
 namespace {
 
+using instances::tuned;
+using kq::epilogues::gated;
+using kq::epilogues::store;
+using kq::mappings::dense;
+using kq::mappings::grouped;
+
 struct shape {
     int64_t n;
     int64_t k;
+    std::string name() const { return std::to_string(n) + "x" + std::to_string(k); }
 };
-constexpr shape shapes[] = {{4096, 4096}, {14336, 4096}, {4096, 14336}, {129280, 7168}};
-
-/// Hashed noise, a word an index.
-__device__ uint32_t noise(size_t i) {
-    uint64_t x = i * 0x9e3779b97f4a7c15u + 1;
-    x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 29) * 0x94d049bb133111ebu;
-    return static_cast<uint32_t>(x >> 32);
-}
-
-__global__ void fill_noise(uint32_t* words, size_t count) {
-    const size_t step = size_t{gridDim.x} * blockDim.x;
-    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
-        words[i] = noise(i);
+struct expert_shape {
+    int64_t experts;
+    shape of;
+    int64_t top_k;
+    std::string name() const {
+        return std::to_string(top_k) + "of" + std::to_string(experts) + "x" + of.name();
     }
+};
+
+/// What a launch of a benchmark does.
+enum class work { multiply, quantize_and_multiply };
+
+bench::weight_pool& pool() {
+    static bench::weight_pool p;
+    return p;
 }
 
-__global__ void fill_activation(float* x, size_t count) {
-    const size_t step = size_t{gridDim.x} * blockDim.x;
-    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
-        x[i] = static_cast<int>(noise(i)) * 0x1p-31f;
-    }
-}
-
-/// Makes the f16 scales of noise blocks finite and small.
+/// The pool, full of an encoding's blocks.
 template <class Encoding>
-__global__ void fix_scales(typename Encoding::block* blocks, size_t count) {
-    const size_t step = size_t{gridDim.x} * blockDim.x;
-    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
-        blocks[i].d.bits = 0x1400 + blocks[i].d.bits % 0x800;
-        if constexpr (requires { blocks[i].dmin; }) {
-            blocks[i].dmin.bits = 0x1400 + blocks[i].dmin.bits % 0x800;
-        }
+const unsigned char* weights() {
+    static kq::encoding filled{};
+    static bool is_filled = false;
+    if (!is_filled || filled != Encoding::id) {
+        pool().fill<Encoding>();
+        filled = Encoding::id;
+        is_filled = true;
     }
+    return pool().get();
 }
-
-constexpr size_t pool_bytes = size_t{1200} << 20;
 
 template <class Encoding>
-const bench::device_buffer& weight_pool() {
-    static const bench::device_buffer pool(pool_bytes);
-    static const bool filled = [] {
-        fill_noise<<<1024, 256>>>(reinterpret_cast<uint32_t*>(pool.get()), pool_bytes / 4);
-        fix_scales<Encoding><<<1024, 256>>>(reinterpret_cast<typename Encoding::block*>(pool.get()),
-                                            pool_bytes / sizeof(typename Encoding::block));
-        bench::check(cudaDeviceSynchronize(), "fill");
-        return true;
+size_t matrix_bytes(shape s) {
+    return static_cast<size_t>(s.n * (s.k / Encoding::elements)) * sizeof(typename Encoding::block);
+}
+
+const kq::device_facts& device() {
+    static const kq::device_facts facts = [] {
+        kq::device_facts f;
+        kq::check(instances::query_device(f));
+        return f;
     }();
-    (void)filled;
-    return pool;
+    return facts;
 }
 
-template <class Encoding, kq::policy Policy>
-void run(benchmark::State& state, shape s, int64_t m, bool quantize) {
-    using gemv = instances::gemv<Encoding, Policy>;
-    const size_t bytes =
-        size_t(s.n) * (s.k / Encoding::elements) * sizeof(typename Encoding::block);
-    const size_t pitch = (bytes + 255) / 256 * 256; // every copy as aligned as an allocation
-    const int copies = static_cast<int>(
-        std::max<size_t>(1, std::min(pool_bytes / pitch, (size_t{300} << 20) / pitch + 1)));
-    const int launches =
-        bytes > (size_t{200} << 20)
-            ? 2
-            : std::max<int>(copies, std::min<size_t>(80, (size_t{600} << 20) / bytes));
-    const bench::device_buffer& pool = weight_pool<Encoding>();
-    const bench::device_buffer x(s.k * m * 4);
-    const bench::device_buffer y(s.n * m * 4);
-    fill_activation<<<64, 256>>>(reinterpret_cast<float*>(x.get()), s.k * m);
-    cudaStream_t stream = nullptr;
-    bench::check(cudaStreamCreate(&stream), "create stream");
-    kq::device_facts device;
-    kq::check(instances::query_device(device));
-    kq::dense_arguments a{.activation = reinterpret_cast<const float*>(x.get()),
-                          .output = reinterpret_cast<float*>(y.get()),
-                          .n = s.n,
-                          .k = s.k,
-                          .m = m};
-    const size_t workspace_bytes = gemv::workspace_bytes(a);
-    const bench::device_buffer space(workspace_bytes);
+cudaStream_t stream() {
+    static const cudaStream_t s = [] {
+        cudaStream_t created = nullptr;
+        bench::check(cudaStreamCreate(&created), "create stream");
+        return created;
+    }();
+    return s;
+}
+
+constexpr int replays = 9;
+
+/// The read ceiling for so many bytes, in seconds: the faster of plain loads and bulk copies.
+double ceiling(size_t bytes, bool dependent) {
+    static std::map<std::pair<size_t, bool>, double> known;
+    const auto key = std::pair(bytes, dependent);
+    if (const auto at = known.find(key); at != known.end()) {
+        return at->second;
+    }
+    const bench::rotation over(bytes);
+    double best = 1e9;
+    for (const bool by_bulk : {false, true}) {
+        const auto time =
+            bench::time_launches(over.launches, replays, stream(), [&](int i, cudaStream_t on) {
+                bench::read_once(by_bulk, {pool().get() + over.at(i), bytes / 16 * 16, nullptr},
+                                 dependent, on);
+            });
+        best = std::min(best, time.median);
+    }
+    return known[key] = best;
+}
+
+/// Times launches and reports them; `bytes`: of the weights that one launch reads.
+template <class Launch>
+void report(benchmark::State& state, size_t bytes, const bench::rotation& over, bool dependent,
+            Launch&& launch) {
+    const double limit = ceiling(bytes, dependent);
     for (auto _ : state) {
-        const auto time = bench::time_launches(launches, 9, stream, [&](int i, cudaStream_t on) {
-            a.weights = pool.get() + size_t(i % copies) * pitch;
-            if (quantize) {
-                kq::check(gemv::quantize(a, {space.get(), workspace_bytes}, on, device));
-            }
-            kq::check(gemv::multiply(a, {space.get(), workspace_bytes}, on, device));
-        });
+        const auto time = bench::time_launches(over.launches, replays, stream(), launch);
         state.SetIterationTime(time.median);
         state.counters["us"] = time.median * 1e6;
         state.counters["us_q1"] = time.lower_quartile * 1e6;
         state.counters["us_q3"] = time.upper_quartile * 1e6;
-        state.counters["GB/s"] = bytes / time.median * 1e-9;
+        state.counters["GB/s"] = static_cast<double>(bytes) / time.median * 1e-9;
+        state.counters["ceiling_us"] = limit * 1e6;
+        state.counters["%ceiling"] = 100 * limit / time.median;
     }
-    bench::check(cudaStreamDestroy(stream), "destroy stream");
+}
+
+/// Device memory that a benchmark's launches share.
+struct vectors {
+    bench::device_buffer x, y;
+    vectors(int64_t inputs, int64_t outputs)
+        : x(static_cast<size_t>(inputs) * 4), y(static_cast<size_t>(outputs) * 4) {
+        bench::fill_activation<<<64, 256>>>(reinterpret_cast<float*>(x.get()),
+                                            static_cast<size_t>(inputs));
+    }
+    const float* input() const { return reinterpret_cast<const float*>(x.get()); }
+    float* output() const { return reinterpret_cast<float*>(y.get()); }
+};
+
+template <class Encoding, kq::policy Policy = tuned>
+void run_dense(benchmark::State& state, shape s, int64_t m, work what, bool dependent) {
+    using gemv = instances::gemv<Encoding, Policy>;
+    const unsigned char* pool = weights<Encoding>();
+    const size_t bytes = matrix_bytes<Encoding>(s);
+    const bench::rotation over(bytes);
+    const vectors v(s.k * m, s.n * m);
+    kq::dense_arguments a{
+        .activation = v.input(), .output = v.output(), .n = s.n, .k = s.k, .m = m};
+    const bench::device_buffer space(gemv::workspace_bytes(a));
+    const kq::workspace lent{space.get(), gemv::workspace_bytes(a)};
+    const kq::launch_options options{.dependent = dependent, .early_weights = dependent};
+    kq::description plan;
+    kq::check(gemv::describe(a, device(), plan));
+    state.SetLabel(kq::name_of(plan.with));
+    kq::check(gemv::quantize(a, lent, stream(), device()));
+    report(state, bytes, over, dependent, [&](int i, cudaStream_t on) {
+        a.weights = pool + over.at(i);
+        kq::check(what == work::multiply ? gemv::multiply(a, lent, on, device(), options)
+                                         : gemv::launch(a, lent, on, device(), options));
+    });
+}
+
+template <class Encoding, class Epilogue>
+void run_grouped(benchmark::State& state, expert_shape e, work what, bool dependent) {
+    using gemv = instances::gemv<Encoding, tuned, grouped, Epilogue>;
+    constexpr int sets = Epilogue::weight_sets;
+    const unsigned char* pool = weights<Encoding>();
+    const size_t matrix = matrix_bytes<Encoding>(e.of);
+    const size_t all = matrix * static_cast<size_t>(e.experts) * sets;
+    if (all > bench::weight_pool::bytes) {
+        state.SkipWithError("the experts do not fit into the pool");
+        return;
+    }
+    const size_t bytes = matrix * static_cast<size_t>(e.top_k) * sets;
+    const vectors v(e.of.k, e.of.n * e.top_k);
+    // Each launch meets other experts, so that the cache has forgotten them when they come again.
+    const auto turns = static_cast<int>(e.experts / e.top_k);
+    std::vector<int32_t> ids;
+    for (int32_t i = 0; i < e.experts; ++i) {
+        ids.push_back(i);
+    }
+    const bench::device_buffer device_ids(ids.size() * 4);
+    bench::check(cudaMemcpy(device_ids.get(), ids.data(), ids.size() * 4, cudaMemcpyHostToDevice),
+                 "copy ids");
+    kq::grouped_arguments a{.weights = pool,
+                            .up_weights = sets == 2 ? pool + all / 2 : nullptr,
+                            .activation = v.input(),
+                            .output = v.output(),
+                            .experts = e.experts,
+                            .n = e.of.n,
+                            .k = e.of.k,
+                            .slots = e.top_k,
+                            .top_k = e.top_k,
+                            .activation_rows = kq::slot_activation::per_token};
+    const bench::device_buffer space(gemv::workspace_bytes(a));
+    const kq::workspace lent{space.get(), gemv::workspace_bytes(a)};
+    const kq::launch_options options{.dependent = dependent};
+    kq::description plan;
+    kq::check(gemv::describe(a, device(), plan));
+    state.SetLabel(kq::name_of(plan.with));
+    a.expert_ids = reinterpret_cast<const int32_t*>(device_ids.get());
+    kq::check(gemv::quantize(a, lent, stream(), device()));
+    bench::rotation over(bytes);
+    report(state, bytes, over, dependent, [&](int i, cudaStream_t on) {
+        a.expert_ids = reinterpret_cast<const int32_t*>(device_ids.get()) + i % turns * e.top_k;
+        kq::check(what == work::multiply ? gemv::multiply(a, lent, on, device(), options)
+                                         : gemv::launch(a, lent, on, device(), options));
+    });
+}
+
+/// Gate and up in one launch with silu, then down, both with their quantizers.
+template <class Encoding>
+void run_feed_forward(benchmark::State& state, int64_t hidden, int64_t inner, bool dependent) {
+    using first = instances::gemv<Encoding, tuned, dense, gated>;
+    using second = instances::gemv<Encoding, tuned>;
+    const unsigned char* pool = weights<Encoding>();
+    const size_t matrix = matrix_bytes<Encoding>({inner, hidden});
+    const size_t part = (matrix + 255) / 256 * 256;
+    const bench::rotation over(3 * part);
+    const vectors v(hidden, hidden), between(inner, inner);
+    kq::dense_arguments up{
+        .activation = v.input(), .output = between.output(), .n = inner, .k = hidden};
+    kq::dense_arguments down{
+        .activation = between.output(), .output = v.output(), .n = hidden, .k = inner};
+    const bench::device_buffer up_space(first::workspace_bytes(up));
+    const bench::device_buffer down_space(second::workspace_bytes(down));
+    const kq::launch_options options{.dependent = dependent, .early_weights = dependent};
+    report(state, 3 * part, over, dependent, [&](int i, cudaStream_t on) {
+        const unsigned char* w = pool + over.at(i);
+        up.weights = w;
+        up.up_weights = w + part;
+        down.weights = w + 2 * part;
+        kq::check(
+            first::launch(up, {up_space.get(), first::workspace_bytes(up)}, on, device(), options));
+        kq::check(second::launch(down, {down_space.get(), second::workspace_bytes(down)}, on,
+                                 device(), options));
+    });
 }
 
 template <class Encoding>
-void enlist() {
-    const auto add = [](const char* policy, auto body, shape s, bool quantize) {
-        const std::string name = std::string(kq::name_of(Encoding::id)) + "/" +
-                                 std::to_string(s.n) + "x" + std::to_string(s.k) + "/" + policy +
-                                 (quantize ? "/quantize+multiply" : "/multiply");
-        benchmark::RegisterBenchmark(name.c_str(),
-                                     [=](benchmark::State& state) { body(state, s, 1, quantize); })
-            ->UseManualTime()
-            ->Iterations(1);
-    };
-    for (const shape s : shapes) {
-        add("bulk", run<Encoding, instances::bulk>, s, false);
-        add("bulk", run<Encoding, instances::bulk>, s, true);
-        add("direct", run<Encoding, instances::direct>, s, false);
-    }
+void run_baseline(benchmark::State& state, shape s) {
+    const unsigned char* pool = weights<Encoding>();
+    const size_t bytes = matrix_bytes<Encoding>(s);
+    const bench::rotation over(bytes);
+    const vectors v(s.k, s.n);
+    using gemv = instances::gemv<Encoding, tuned>;
+    const kq::dense_arguments a{.activation = v.input(), .output = v.output(), .n = s.n, .k = s.k};
+    const bench::device_buffer space(gemv::workspace_bytes(a));
+    kq::check(gemv::quantize(a, {space.get(), gemv::workspace_bytes(a)}, stream(), device()));
+    constexpr int shared = kq::table_bytes<Encoding>;
+    bench::check(cudaFuncSetAttribute(bench::baseline_kernel<Encoding>,
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
+                 "cudaFuncSetAttribute");
+    report(state, bytes, over, false, [&](int i, cudaStream_t on) {
+        bench::baseline_kernel<Encoding><<<static_cast<unsigned>((s.n + 3) / 4), 128, shared, on>>>(
+            pool + over.at(i), space.get(), v.output(), static_cast<int>(s.n),
+            static_cast<int>(s.k / Encoding::elements));
+        bench::check(cudaGetLastError(), "baseline_kernel");
+    });
 }
 
-template <class... Encodings>
-void enlist_all(kq::type_list<Encodings...>) {
-    (enlist<Encodings>(), ...);
+template <class Run>
+void enlist(const std::string& name, Run run) {
+    benchmark::RegisterBenchmark(name.c_str(), [run](benchmark::State& state) { run(state); })
+        ->UseManualTime()
+        ->Iterations(1);
+}
+
+template <class Encoding>
+void enlist_encoding(const nlohmann::json& axes) {
+    const std::string name = kq::name_of(Encoding::id);
+    for (const auto& at : axes.at("shapes")) {
+        const shape s{at.at(0), at.at(1)};
+        const std::string here = name + "/" + s.name();
+        for (const int64_t m : axes.at("batches")) {
+            for (const bool dependent : {false, true}) {
+                const std::string tail =
+                    "/m" + std::to_string(m) + (dependent ? "/dependent" : "/plain");
+                enlist(here + "/multiply" + tail, [=](benchmark::State& state) {
+                    run_dense<Encoding>(state, s, m, work::multiply, dependent);
+                });
+                enlist(here + "/quantize+multiply" + tail, [=](benchmark::State& state) {
+                    run_dense<Encoding>(state, s, m, work::quantize_and_multiply, dependent);
+                });
+            }
+        }
+        enlist(here + "/baseline/m1/plain",
+               [=](benchmark::State& state) { run_baseline<Encoding>(state, s); });
+    }
+    for (const auto& at : axes.at("experts")) {
+        const expert_shape e{at.at("experts"), {at.at("n"), at.at("k")}, at.at("top_k")};
+        for (const bool dependent : {false, true}) {
+            const std::string tail = dependent ? "/dependent" : "/plain";
+            for (const work what : {work::multiply, work::quantize_and_multiply}) {
+                const std::string here =
+                    name + "/" + e.name() +
+                    (what == work::multiply ? "/multiply" : "/quantize+multiply");
+                enlist(here + "/store" + tail, [=](benchmark::State& state) {
+                    run_grouped<Encoding, store>(state, e, what, dependent);
+                });
+                enlist(here + "/gated" + tail, [=](benchmark::State& state) {
+                    run_grouped<Encoding, gated>(state, e, what, dependent);
+                });
+            }
+        }
+    }
+    for (const auto& at : axes.at("feed_forward")) {
+        const int64_t hidden = at.at("hidden"), inner = at.at("inner");
+        for (const bool dependent : {false, true}) {
+            enlist(name + "/" + std::to_string(hidden) + "-" + std::to_string(inner) +
+                       "/feed_forward" + (dependent ? "/dependent" : "/plain"),
+                   [=](benchmark::State& state) {
+                       run_feed_forward<Encoding>(state, hidden, inner, dependent);
+                   });
+        }
+    }
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
     benchmark::Initialize(&argc, argv);
+    const char* path = argc > 1 ? argv[1] : "bench/axes.json";
+    std::ifstream file(path);
+    if (!file) {
+        std::fprintf(stderr, "gemv_benchmark: cannot read %s\n", path);
+        return 2;
+    }
+    const auto axes = nlohmann::json::parse(file);
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        std::fputs("gemv benchmark: there is no GPU here\n", stderr);
+        std::fputs("gemv_benchmark: there is no GPU here\n", stderr);
         return 77;
     }
-    enlist_all(kq::encodings{});
+    [&]<class... Encodings>(kq::type_list<Encodings...>) {
+        for (const std::string name : axes.at("encodings")) {
+            ((name == kq::name_of(Encodings::id) ? enlist_encoding<Encodings>(axes) : void()), ...);
+        }
+    }(kq::encodings{});
     benchmark::RunSpecifiedBenchmarks();
     return 0;
 }

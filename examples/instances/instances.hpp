@@ -6,14 +6,20 @@
 #include <kq/gemv/describe.hpp>
 #include <kq/gemv/mapping.hpp>
 #include <kq/gemv/plan.hpp>
+#include <kq/launch_options.hpp>
 
 #include <driver_types.h>
+
+#include <type_traits>
 
 /// The launchers that the tests, the tool and the benchmarks share: each encoding is compiled once,
 /// in a translation unit of its own made from the `.cu.in` files, which list the compositions.
 namespace instances {
 
-/// `kq::gemv` with the same parameters, compiled elsewhere.
+/// Stands for no policy, but for the choice of `kq::tuned_gemv`.
+inline constexpr kq::policy tuned{.warps = 0};
+
+/// `kq::gemv` with the same parameters, or `kq::tuned_gemv`, compiled elsewhere.
 template <class Encoding, kq::policy Policy = kq::policies::warp,
           template <int> class Mapping = kq::mappings::dense, class Epilogue = kq::epilogues::store>
 struct gemv {
@@ -25,11 +31,11 @@ struct gemv {
     static kq::status describe(const arguments& a, const kq::device_facts& device,
                                kq::description& out);
     static kq::status quantize(const arguments& a, kq::workspace space, cudaStream_t stream,
-                               const kq::device_facts& device);
+                               const kq::device_facts& device, kq::launch_options options = {});
     static kq::status multiply(const arguments& a, kq::workspace space, cudaStream_t stream,
-                               const kq::device_facts& device);
+                               const kq::device_facts& device, kq::launch_options options = {});
     static kq::status launch(const arguments& a, kq::workspace space, cudaStream_t stream,
-                             const kq::device_facts& device);
+                             const kq::device_facts& device, kq::launch_options options = {});
 };
 
 /// The policies that are compiled for every encoding beside `warp`: each value of each field, with
@@ -50,6 +56,22 @@ inline constexpr kq::policy policies[] = {
 /// `warp` by one transport.
 inline constexpr kq::policy direct = kq::by(kq::policies::warp, kq::transport::direct);
 inline constexpr kq::policy bulk = kq::by(kq::policies::warp, kq::transport::bulk);
+
+/// The place of an encoding in the list.
+template <class Encoding>
+inline constexpr int index_of = []<class... Encodings>(kq::type_list<Encodings...>) {
+    int index = 0;
+    bool found = false;
+    ((found = found || std::is_same_v<Encoding, Encodings>, index += found ? 0 : 1), ...);
+    return index;
+}(kq::encodings{});
+
+/// Block-diagonal products and weighted sums, whose kernels differ little between encodings, are
+/// compiled by one transport for each encoding, by turns.
+template <class Encoding>
+inline constexpr kq::policy by_turns = index_of<Encoding> % 2 == 0 ? direct : bulk;
+template <class Encoding>
+inline constexpr kq::policy by_other_turns = index_of<Encoding> % 2 == 0 ? bulk : direct;
 
 /// `kq::query_device`.
 kq::status query_device(kq::device_facts& facts);

@@ -171,4 +171,13 @@ KQ_API bool is_less(float a, float b) {
                  (return a < b;))
 }
 
+/// `x`, as a value that the device compiler does not know and so keeps instead of making it anew
+/// before each use.
+KQ_API uint32_t in_register(uint32_t x) {
+    NV_IF_TARGET(NV_IS_DEVICE, (uint32_t lane = 0; asm volatile("mov.u32 %0, %%laneid;"
+                                                                : "=r"(lane));
+                                x += lane >> 5;)) // nothing
+    return x;
+}
+
 } // namespace kq

@@ -15,7 +15,9 @@
 #include <kq/gemv/dispatch.hpp>
 #include <kq/gemv/host_model.hpp>
 #include <kq/gemv/launch.cuh>
+#include <kq/gemv/quantizer.cuh>
 #include <kq/gemv/short_k.hpp>
+#include <kq/gemv/tuned.cuh>
 #include <kq/gemv/workspace_pool.cuh>
 #include <kq/reference/reference.hpp>
 #include <kq/status.hpp>

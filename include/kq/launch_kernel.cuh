@@ -16,6 +16,7 @@ struct launch_shape {
     /// The most that any launch of the kernel may ask for. A function attribute is shared by all
     /// host threads, so each launch sets it to the same value.
     int most_shared_bytes = 0;
+    bool dependent = false; ///< may start before the kernels before it end, and waits for them
 };
 
 /// Launches `kernel`, opting in to shared memory above the default. `name` is the kernel's, for the
@@ -37,6 +38,11 @@ status launch_kernel(void (*kernel)(Parameters), const char* name, const launch_
     launch.blockDim = dim3(static_cast<unsigned>(shape.threads));
     launch.dynamicSmemBytes = static_cast<size_t>(shape.shared_bytes);
     launch.stream = stream;
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    launch.attrs = &attribute;
+    launch.numAttrs = shape.dependent ? 1 : 0;
     if (const cudaError_t e = cudaLaunchKernelEx(&launch, kernel, parameters); e != cudaSuccess) {
         (void)cudaGetLastError();
         return status::cuda_failure(name, cudaGetErrorName(e));

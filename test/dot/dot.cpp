@@ -40,7 +40,7 @@ block_integers dot_lanes(const std::vector<typename E::block>& w,
     block_integers sums{std::vector<int>(w.size()), std::vector<int>(w.size())};
     for (int l = 0; l < dot::slices * static_cast<int>(w.size()); ++l) {
         const auto b = static_cast<size_t>(l / dot::slices);
-        const kq::lane where{l, l % dot::slices, samples::lookup_table<E>()};
+        const kq::lane where{l, l % dot::slices, samples::lookup_table<E>(), dot::constant};
         const auto anchor = dot::locate(row + b * sizeof(w[0]), where.slice);
         const auto fragment = dot::template load<kq::cached_memory>(anchor, 0);
         const auto activation = image::template load<kq::cached_memory>(tile.data(), l);

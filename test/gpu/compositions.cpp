@@ -266,8 +266,7 @@ TEST_CASE("q8_0 rows of 16, 48 and 224 blocks give the bits of plain products in
                 });
                 compare_stacked<E, bulk, store>({{n, 17 - n}}, k, m);
                 compare_stacked<E, direct, gated>({{n, 17 - n}}, k, m);
-                compare_block_diagonal<E, direct>({{m, n, blocks}}, m);
-                compare_block_diagonal<E, bulk>({{m, n, blocks}}, m);
+                compare_block_diagonal<E, instances::by_turns<E>>({{m, n, blocks}}, m);
             }
         }
         for (const int64_t n : {1, 7, 16, 17}) {
@@ -275,8 +274,7 @@ TEST_CASE("q8_0 rows of 16, 48 and 224 blocks give the bits of plain products in
             compare_grouped<E, direct, store>(e);
             compare_grouped<E, bulk, store>(e);
             compare_grouped<E, bulk, gated>(e);
-            compare_weighted_sum<E, direct>(e);
-            compare_weighted_sum<E, bulk>(e);
+            compare_weighted_sum<E, instances::by_other_turns<E>>(e);
         }
     }
 }
@@ -307,8 +305,7 @@ TEST_CASE("grouped gate and up give the bits of products and the gate function")
 
 TEST_CASE("weighted sums of experts give the bits of a chain of fused operations in slot order") {
     samples::for_each_encoding([]<class E>() {
-        compare_weighted_sum<E, direct>();
-        compare_weighted_sum<E, bulk>();
+        compare_weighted_sum<E, instances::by_other_turns<E>>();
     });
 }
 
@@ -316,8 +313,7 @@ TEST_CASE("block-diagonal groups give the bits of products with their columns") 
     samples::for_each_encoding([]<class E>() {
         // Blocks of 64, 96 and 32 columns for encodings of 32, of 512, 768 and 256 for the others.
         const std::vector<std::array<int64_t, 3>> sizes = {{4, 8, 2}, {8, 16, 3}, {2, 7, 1}};
-        compare_block_diagonal<E, direct>(sizes, 2);
-        compare_block_diagonal<E, bulk>(sizes, 2);
+        compare_block_diagonal<E, instances::by_turns<E>>(sizes, 2);
     });
 }
 

@@ -4,8 +4,8 @@
 #include "gpu/memory.hpp"
 #include "same_images.hpp"
 
-#include <kq/activation/quantize.cuh>
 #include <kq/dot/dots.hpp>
+#include <kq/gemv/quantizer.cuh>
 
 #include <vector>
 
@@ -63,7 +63,7 @@ bytes quantize(const std::vector<T>& x, const rows& r, Launch&& launch) {
 template <class Image, quantizer_policy Policy, class T>
 bytes quantize_by(const std::vector<T>& x, const rows& r) {
     return quantize<Image>(x, r, [](const kq::quantize_parameters<T>& p) {
-        kq::check(kq::launch_quantizer<Image, T, Policy>(p, nullptr));
+        kq::check(kq::launch_quantizer<Policy, Image>(kq::quantizations<T, 1>{{p}}, nullptr));
     });
 }
 
@@ -72,9 +72,9 @@ template <class Image, quantizer_policy Policy, class T>
 bytes quantize_by_one_thread_block(const std::vector<T>& x, const rows& r) {
     return quantize<Image>(x, r, [](const kq::quantize_parameters<T>& p) {
         constexpr int warps = kq::detail::quantizer_warps;
-        kq::check(kq::detail::launch_kernel(kq::quantize_kernel<Image, T, warps, Policy>,
+        kq::check(kq::detail::launch_kernel(kq::quantize_kernel<T, warps, Policy, Image>,
                                             "quantize_kernel", {.grid = 1, .threads = 32 * warps},
-                                            nullptr, p));
+                                            nullptr, kq::quantizations<T, 1>{{p}}));
     });
 }
 
@@ -123,14 +123,10 @@ void compare(const rows& r) {
     REQUIRE(agree<Image>(rounded(x, kq::to_bf16), r));
 }
 
-/// The image type of an encoding that uses it.
-template <class Encoding>
-using image_of = typename kq::sliced_dot<Encoding>::image;
-
 } // namespace
 
 TEMPLATE_TEST_CASE("the quantizer's policies and the host give equal images", "",
-                   image_of<kq::q8_0>, image_of<kq::q4_k>, image_of<kq::q6_k>) {
+                   kq::image_of<kq::q8_0>, kq::image_of<kq::q4_k>, kq::image_of<kq::q6_k>) {
     for (const int64_t k : {256, 768, 3072, 14336}) {
         for (const rows& r : all_rows(k)) {
             compare<TestType>(r);
@@ -141,13 +137,13 @@ TEMPLATE_TEST_CASE("the quantizer's policies and the host give equal images", ""
 TEST_CASE("the quantizer's policies pad rows of q8_0 that end inside a tile") {
     for (const int64_t k : {32, 96, 32 * 33}) {
         for (const rows& r : all_rows(k)) {
-            compare<image_of<kq::q8_0>>(r);
+            compare<kq::image_of<kq::q8_0>>(r);
         }
     }
 }
 
 TEMPLATE_TEST_CASE("the quantizer's policies give the same image on a grid that is too small", "",
-                   image_of<kq::q8_0>, image_of<kq::q4_k>, image_of<kq::q6_k>) {
+                   kq::image_of<kq::q8_0>, kq::image_of<kq::q4_k>, kq::image_of<kq::q6_k>) {
     const rows r{.m = 3, .k = 256 * 56, .stride = 256 * 56};
     const auto x = samples::difficult_values(r.elements());
     const bytes expected = quantize_by<TestType, quantizer_policy::warp_per_block>(x, r);
@@ -158,6 +154,57 @@ TEMPLATE_TEST_CASE("the quantizer's policies give the same image on a grid that 
 }
 
 TEST_CASE("no blocks launch no quantizer") {
-    const kq::quantize_parameters<float> none{};
-    CHECK(kq::launch_quantizer<image_of<kq::q4_k>, float>(none, nullptr).ok());
+    const kq::quantizations<float, 1> none{};
+    CHECK(kq::launch_quantizer<quantizer_policy::warp_per_block, kq::image_of<kq::q4_k>>(none,
+                                                                                         nullptr)
+              .ok());
+}
+
+TEST_CASE("one launch writes several types of image, the bytes of each alone") {
+    using first = kq::image_of<kq::q4_k>;
+    using second = kq::image_of<kq::q2_k>;
+    using third = kq::image_of<kq::q8_0>;
+    using all = kq::quantizer<first, second, third>;
+    const rows r{.m = 3, .k = 256 * 11, .stride = 256 * 11 + 4};
+    const auto x = samples::difficult_values(r.elements());
+    const buffer activation(x, placement::exact);
+    const kq::activation_rows of{.activation = activation.as<const float>(),
+                                 .k = r.k,
+                                 .m = r.m,
+                                 .activation_stride = r.stride};
+    const buffer spaces[] = {{all::workspace_bytes(of, 0), placement::exact},
+                             {all::workspace_bytes(of, 1), placement::exact},
+                             {all::workspace_bytes(of, 2), placement::exact}};
+    all::workspaces to{};
+    for (int i = 0; i < 3; ++i) {
+        to.of[i] = {spaces[i].data(), spaces[i].bytes()};
+    }
+    const kq::device_facts facts{.compute_capability = 0}; // no dependent launch
+    kq::check(all::launch(of, to, nullptr, facts));
+    constexpr auto policy = quantizer_policy::warp_per_block;
+    CHECK(spaces[0].download<unsigned char>() == quantize_by<first, policy>(x, r));
+    CHECK(spaces[1].download<unsigned char>() == quantize_by<second, policy>(x, r));
+    CHECK(spaces[2].download<unsigned char>() == quantize_by<third, policy>(x, r));
+
+    const auto refused = [&](kq::activation_rows rows, all::workspaces lent) {
+        return std::string(all::launch(rows, lent, nullptr, facts).subject());
+    };
+    auto wrong = of;
+    wrong.k = 96; // a multiple of q8_0's block only
+    CHECK(refused(wrong, to) == "k");
+    wrong = of;
+    wrong.m = -1;
+    CHECK(refused(wrong, to) == "m");
+    wrong = of;
+    wrong.activation_stride = r.k - 1;
+    CHECK(refused(wrong, to) == "activation_stride");
+    wrong = of;
+    wrong.activation = {};
+    CHECK(refused(wrong, to) == "activation");
+    auto small = to;
+    --small.of[2].bytes;
+    CHECK(refused(of, small) == "workspace");
+    small = to;
+    small.of[1].data = spaces[1].as<char>() + 8;
+    CHECK(refused(of, small) == "workspace");
 }

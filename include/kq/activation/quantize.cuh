@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kq/activation/image.hpp>
+#include <kq/dependent_launch.cuh>
 #include <kq/launch_kernel.cuh>
 
 #include <algorithm>
@@ -169,37 +170,62 @@ __device__ __forceinline__ void quantize_by_thread(const Element* x, bool vector
     }
 }
 
+/// Quantizes item `i` of the blocks of all rows, padding included.
+template <class Image, int Sharers, class Element>
+__device__ __forceinline__ void quantize_item(const quantize_parameters<Element>& p, int64_t i,
+                                              int thread) {
+    const int64_t row = i / p.padded_blocks;
+    const int block = static_cast<int>(i % p.padded_blocks);
+    const Element* x = nullptr;
+    if (block < p.blocks) {
+        x = p.x + row * p.stride + int64_t{block} * Image::activation::elements;
+    }
+    const block_slots<Image> out{p.images + row * p.image_bytes +
+                                     int64_t{block / Image::tile_blocks} * Image::tile_bytes,
+                                 block % Image::tile_blocks * Image::slices};
+    if constexpr (Sharers == 32) {
+        quantize_by_warp(x, p.vectorized, thread % 32, out);
+    } else {
+        quantize_by_thread(x, p.vectorized, out);
+    }
+}
+
 } // namespace detail
+
+/// The arguments of a quantizer of `Images` image types.
+template <class Element, int Images>
+struct quantizations {
+    quantize_parameters<Element> of[Images];
+};
 
 /// Quantizes activations into images; bit-equal to `quantize_block` and `image::pack`. Slots past a
 /// row's last block are zeroed. Threads loop over blocks, so that no grid is too small.
 ///
-/// `Image`: the images' layout. `Element`: the activation's type. `Warps`: of a thread block.
-/// `Policy`: which threads quantize a block; never changes a bit.
-template <class Image, class Element, int Warps,
-          quantizer_policy Policy = quantizer_policy::warp_per_block>
+/// `Element`: the activation's type. `Warps`: of a thread block. `Policy`: which threads quantize a
+/// block; never changes a bit. `Images`: the images' layouts, one for each of the parameters.
+template <class Element, int Warps, quantizer_policy Policy, class... Images>
 __global__ void __launch_bounds__(32 * Warps)
-    quantize_kernel(const __grid_constant__ quantize_parameters<Element> p) {
+    quantize_kernel(const __grid_constant__ quantizations<Element, sizeof...(Images)> p) {
     constexpr int sharers = Policy == quantizer_policy::warp_per_block ? 32 : 1;
     constexpr int at_once = 32 * Warps / sharers; // blocks of a thread block
     const int thread = static_cast<int>(threadIdx.x);
+    detail::let_dependents_start();
+    detail::wait_for_predecessors();
+    int64_t total = 0;
+    for (const auto& one : p.of) {
+        total += one.total;
+    }
     const int64_t step = int64_t{gridDim.x} * at_once;
-    for (int64_t i = int64_t{blockIdx.x} * at_once + thread / sharers; i < p.total; i += step) {
-        const int64_t batch = i / p.padded_blocks;
-        const int block = static_cast<int>(i % p.padded_blocks);
-        const Element* x = nullptr;
-        if (block < p.blocks) {
-            x = p.x + batch * p.stride + int64_t{block} * Image::activation::elements;
-        }
-        const detail::block_slots<Image> out{p.images + batch * p.image_bytes +
-                                                 int64_t{block / Image::tile_blocks} *
-                                                     Image::tile_bytes,
-                                             block % Image::tile_blocks * Image::slices};
-        if constexpr (Policy == quantizer_policy::warp_per_block) {
-            detail::quantize_by_warp(x, p.vectorized, thread % 32, out);
-        } else {
-            detail::quantize_by_thread(x, p.vectorized, out);
-        }
+    for (int64_t i = int64_t{blockIdx.x} * at_once + thread / sharers; i < total; i += step) {
+        int64_t in_image = i; // items of all images follow each other
+        const auto quantize = [&]<class Image>(const quantize_parameters<Element>& one) {
+            if (in_image >= 0 && in_image < one.total) {
+                detail::quantize_item<Image, sharers>(one, in_image, thread);
+            }
+            in_image -= one.total;
+        };
+        int image = 0;
+        (quantize.template operator()<Images>(p.of[image++]), ...);
     }
 }
 
@@ -210,26 +236,33 @@ inline constexpr int quantizer_warps = 4;
 } // namespace detail
 
 /// Launches `quantize_kernel`; does nothing where there is no block. Decides `vectorized` itself.
+/// `dependent`: see `launch_options`.
 ///
 /// Errors: the CUDA error of the launch.
-template <class Image, activation_element Element,
-          quantizer_policy Policy = quantizer_policy::warp_per_block>
-status launch_quantizer(quantize_parameters<Element> p, cudaStream_t stream) {
-    if (p.total == 0) {
+template <quantizer_policy Policy, class... Images, activation_element Element>
+status launch_quantizer(quantizations<Element, sizeof...(Images)> p, cudaStream_t stream,
+                        bool dependent = false) {
+    constexpr bool by_warp = Policy == quantizer_policy::warp_per_block;
+    constexpr int warps = detail::quantizer_warps;
+    constexpr int loaded[] = {by_warp ? Images::activation::elements / 32 : 16 ...}; // by a thread
+    int64_t total = 0;
+    for (size_t i = 0; i < sizeof...(Images); ++i) {
+        quantize_parameters<Element>& one = p.of[i];
+        const auto alignment = std::min<uintptr_t>(loaded[i] * sizeof(Element), 16);
+        const auto stride_bytes = static_cast<uintptr_t>(one.stride) * sizeof(Element);
+        one.vectorized = (reinterpret_cast<uintptr_t>(one.x) | stride_bytes) % alignment == 0;
+        total += one.total;
+    }
+    if (total == 0) {
         return {};
     }
-    constexpr bool by_warp = Policy == quantizer_policy::warp_per_block;
-    constexpr int loaded = by_warp ? Image::activation::elements / 32 : 16; // at once, by a thread
-    constexpr auto alignment = std::min<uintptr_t>(loaded * sizeof(Element), 16);
-    const auto stride_bytes = static_cast<uintptr_t>(p.stride) * sizeof(Element);
-    p.vectorized = (reinterpret_cast<uintptr_t>(p.x) | stride_bytes) % alignment == 0;
-
     constexpr int64_t most_thread_blocks = 1 << 30;
-    constexpr int at_once = by_warp ? detail::quantizer_warps : 32 * detail::quantizer_warps;
+    constexpr int at_once = by_warp ? warps : 32 * warps;
     return detail::launch_kernel(
-        quantize_kernel<Image, Element, detail::quantizer_warps, Policy>, "quantize_kernel",
-        {.grid = std::min(cuda::ceil_div(p.total, int64_t{at_once}), most_thread_blocks),
-         .threads = 32 * detail::quantizer_warps},
+        quantize_kernel<Element, warps, Policy, Images...>, "quantize_kernel",
+        {.grid = std::min(cuda::ceil_div(total, int64_t{at_once}), most_thread_blocks),
+         .threads = 32 * warps,
+         .dependent = dependent},
         stream, p);
 }
 

@@ -10,11 +10,12 @@
 namespace kq {
 
 /// What one lane is given: its number in the warp, the slice of a block it dots, and the lookup
-/// table, if the encoding has one.
+/// table and the constant, if the encoding has them.
 struct lane {
     int index;                  ///< 0 to 31
     int slice;                  ///< 0 to slices - 1
     const unsigned char* table; ///< [table_rows][32] words, the same word in every column
+    uint32_t constant;          ///< `sliced_dot::constant`, in a register
 };
 
 /// The exact integers of one slice. Over the slices of a block they add up to the integer core and
@@ -24,20 +25,28 @@ struct integers {
     int min; ///< sum of minimum * activation code; 0 where the encoding has no minimums
 };
 
+/// What the integers of one slice weigh: a block's scales times the activation's.
+struct scales {
+    float dot;
+    float min; ///< 0 where the encoding has no minimums
+};
+
 /// How the lanes of a warp dot blocks of one weight encoding with a quantized activation.
 ///
 /// A specialization has
 /// - `slices`: how many lanes share a block, a constant of the encoding;
 /// - `image`: the activation image that it reads; a weight block meets `slices` slots of it;
 /// - `table_rows` and `table_row(i)`: a table of words, looked up at `lane::table`; 0 rows: none;
+/// - `constant`: a word that `dot` finds at `lane::constant`. Instructions that take one constant
+///   only get their second one there: the compiler would make it anew before each;
 /// - `anchor`: what stays the same for one lane along a row, made by `locate(block,
 ///   slice)` from the address of the lane's first block;
 /// - `fragment`: a slice in registers, as loaded by `load<Memory>(anchor, offset)`, with `offset`
 ///   in bytes from the anchor's block, a multiple of `32 / slices` blocks; reads no byte outside
 ///   the block;
 /// - `dot(fragment, image::fragment, lane) -> integers`: exact;
-/// - `accumulate(sum, fragment, d, integers) -> float`: the only float arithmetic, with `d` the
-///   activation's scale; every rounding explicit.
+/// - `has_minimum`: whether `integers::min` is ever other than 0;
+/// - `scale(fragment, d) -> scales`: with `d` the activation's scale; every rounding explicit.
 template <class Encoding>
 struct sliced_dot {
     static_assert(
@@ -58,12 +67,12 @@ concept dottable = weight_blocks<Encoding> &&
     requires(cuda::std::is_same_v<typename sliced_dot<Encoding>::image::activation,
                                   typename Encoding::activation>);
     { sliced_dot<Encoding>::table_rows } -> cuda::std::convertible_to<int>;
+    { sliced_dot<Encoding>::constant } -> cuda::std::convertible_to<uint32_t>;
     sliced_dot<Encoding>::locate(block, 0);
     sliced_dot<Encoding>::template load<cached_memory>(anchor, 0);
     { sliced_dot<Encoding>::dot(fragment, activation, where) } -> cuda::std::same_as<integers>;
-    {
-        sliced_dot<Encoding>::accumulate(0.0f, fragment, 0.0f, integers{})
-        } -> cuda::std::same_as<float>;
+    { sliced_dot<Encoding>::scale(fragment, 0.0f) } -> cuda::std::same_as<scales>;
+    { sliced_dot<Encoding>::has_minimum } -> cuda::std::convertible_to<bool>;
 };
 
 /// Bytes of the lookup table of `Encoding`, a column for each of 32 lanes.
@@ -73,22 +82,16 @@ inline constexpr int table_bytes = sliced_dot<Encoding>::table_rows * 128;
 /// The part of `sliced_dot` that encodings without a lookup table share.
 struct without_table {
     static constexpr int table_rows = 0;
+    static constexpr uint32_t constant = 0;
     KQ_API static uint32_t table_row(int) { return 0; }
 };
 
-namespace detail {
-
-/// Adds `scale * x` to `sum` as one fused operation on the exact integer `x`.
-KQ_API float add_scaled(float sum, float scale, int x) {
-    return fma_rn(scale, static_cast<float>(x), sum);
+/// Adds `scale.dot * x.dot - scale.min * x.min` to `sum`: one fused operation on each exact
+/// integer, the dot first. The only float additions along a row.
+template <class Dot>
+KQ_API float accumulate(float sum, const scales& scale, const integers& x) {
+    sum = fma_rn(scale.dot, static_cast<float>(x.dot), sum);
+    return Dot::has_minimum ? fma_rn(scale.min, static_cast<float>(-x.min), sum) : sum;
 }
-
-/// Adds `d * (d_w * dot - dmin_w * min)`: two fused operations, the dot first.
-KQ_API float accumulate_with_minimum(float sum, f16 d_w, f16 dmin_w, float d, integers x) {
-    sum = add_scaled(sum, mul_rn(to_f32(d_w), d), x.dot);
-    return add_scaled(sum, mul_rn(to_f32(dmin_w), d), -x.min);
-}
-
-} // namespace detail
 
 } // namespace kq

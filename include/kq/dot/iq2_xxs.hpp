@@ -14,9 +14,12 @@ namespace kq {
 template <>
 struct sliced_dot<iq2_xxs> {
     static constexpr int slices = 4;
+    static constexpr bool has_minimum = false;
     using image = kq::image<q8_k, slices, element_order::sequential>;
 
     static constexpr int table_rows = 256 + 128; ///< magnitudes, then signs
+    static constexpr uint32_t constant = 0x002b1908u;
+
     KQ_API static uint32_t table_row(int row) {
         if (row >= 256) {
             return detail::sign_nibbles(static_cast<uint32_t>(row - 256));
@@ -50,7 +53,7 @@ struct sliced_dot<iq2_xxs> {
     }
 
     KQ_API static integers dot(const fragment& w, const image::fragment& x, const lane& where) {
-        constexpr uint32_t positive = 0x002b1908u; // codes of nibbles 0, 1 and 2
+        const uint32_t positive = where.constant;  // codes of nibbles 0, 1 and 2
         constexpr uint32_t negative = 0x00d5e7f8u; // codes of nibbles 4, 5 and 6
         const uint32_t column = detail::column(where);
         int dot = 0;
@@ -76,8 +79,8 @@ struct sliced_dot<iq2_xxs> {
         return {dot, 0};
     }
 
-    KQ_API static float accumulate(float sum, const fragment& w, float d, integers x) {
-        return detail::add_scaled(sum, mul_rn(to_f32(w.d), mul_rn(iq2_xxs::factor, d)), x.dot);
+    KQ_API static scales scale(const fragment& w, float d) {
+        return {mul_rn(to_f32(w.d), mul_rn(iq2_xxs::factor, d)), 0};
     }
 };
 

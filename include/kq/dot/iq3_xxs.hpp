@@ -13,9 +13,12 @@ namespace kq {
 template <>
 struct sliced_dot<iq3_xxs> {
     static constexpr int slices = 4;
+    static constexpr bool has_minimum = false;
     using image = kq::image<q8_k, slices, element_order::sequential>;
 
     static constexpr int table_rows = 256 + 128; ///< magnitudes, then signs
+    static constexpr uint32_t constant = 0;
+
     KQ_API static uint32_t table_row(int row) {
         return row < 256 ? codebooks::iq3_xxs_entry(row)
                          : detail::sign_nibbles(static_cast<uint32_t>(row - 256)) | 0x32103210u;
@@ -72,8 +75,8 @@ struct sliced_dot<iq3_xxs> {
         return {dot, 0};
     }
 
-    KQ_API static float accumulate(float sum, const fragment& w, float d, integers x) {
-        return detail::add_scaled(sum, mul_rn(to_f32(w.d), mul_rn(iq3_xxs::factor, d)), x.dot);
+    KQ_API static scales scale(const fragment& w, float d) {
+        return {mul_rn(to_f32(w.d), mul_rn(iq3_xxs::factor, d)), 0};
     }
 };
 

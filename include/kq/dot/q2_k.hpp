@@ -12,6 +12,7 @@ namespace kq {
 template <>
 struct sliced_dot<q2_k> : without_table {
     static constexpr int slices = 4;
+    static constexpr bool has_minimum = true;
     using image = kq::image<q8_k, slices, element_order::planar>;
 
     struct anchor {
@@ -47,21 +48,23 @@ struct sliced_dot<q2_k> : without_table {
     }
 
     KQ_API static integers dot(const fragment& w, const image::fragment& x, const lane&) {
-        integers result{0, 0};
+        const uint32_t scales = w.scales & 0x0f0f0f0fu;
+        const uint32_t minimums = (w.scales >> 4) & 0x0f0f0f0fu;
+        int dot = 0;
         KQ_UNROLL
         for (int plane = 0; plane < 4; ++plane) {
-            const int sum = detail::dot_plane(w.q, 0x03030303u << (2 * plane), x.q + 4 * plane);
-            result.dot += (sum >> (2 * plane)) * static_cast<int>((w.scales >> (8 * plane)) & 0xfu);
+            const int sum = detail::dot_plane(w.q, 0x03030303u << (2 * plane), x.q + 4 * plane, 0);
+            // Picks the plane's scale and multiplies it, by the multiply pipe.
+            dot += sum *
+                   static_cast<int>(dp4a_uu(scales, detail::plane_factor(plane) << (8 * plane), 0));
         }
-        const uint32_t minimums = (w.scales >> 4) & 0x0f0f0f0fu;
-        result.min = dp2a_hi_su(x.sums[1], minimums, dp2a_lo_su(x.sums[0], minimums, 0));
-        return result;
+        return {dot >> 6, dp2a_hi_su(x.sums[1], minimums, dp2a_lo_su(x.sums[0], minimums, 0))};
     }
 
-    KQ_API static float accumulate(float sum, const fragment& w, float d, integers x) {
+    KQ_API static scales scale(const fragment& w, float d) {
         const f16 d_w{static_cast<uint16_t>(w.d_dmin)};
         const f16 dmin_w{static_cast<uint16_t>(w.d_dmin >> 16)};
-        return detail::accumulate_with_minimum(sum, d_w, dmin_w, d, x);
+        return {mul_rn(to_f32(d_w), d), mul_rn(to_f32(dmin_w), d)};
     }
 };
 

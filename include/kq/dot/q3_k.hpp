@@ -13,6 +13,7 @@ namespace kq {
 template <>
 struct sliced_dot<q3_k> : without_table {
     static constexpr int slices = 4;
+    static constexpr bool has_minimum = false;
     using image = kq::image<q8_k, slices, element_order::planar>;
 
     struct anchor {
@@ -55,18 +56,19 @@ struct sliced_dot<q3_k> : without_table {
         int dot = 0;
         KQ_UNROLL
         for (int plane = 0; plane < 4; ++plane) {
+            // A weight is its two low bits plus 4 times its high bit, minus 4; all 4^plane-fold.
             const uint32_t* codes = x.q + 4 * plane; // [4]
-            const int low = detail::dot_plane(q, 0x03030303u << (2 * plane), codes) >> (2 * plane);
-            const int third = detail::dot_plane(high, 0x01010101u << plane, codes) >> plane;
-            const int sum = low + 4 * (third - detail::plane_sum(x.sums, plane));
-            dot += sum * (static_cast<int>((scales >> (8 * plane)) & 0x3fu) - 32);
+            const int minus_four = detail::plane_sum(x.sums, plane) * -(4 << (2 * plane));
+            const int low = detail::dot_plane(q, 0x03030303u << (2 * plane), codes, minus_four);
+            const int third = detail::dot_plane(high, 0x01010101u << plane, codes, 0);
+            const int factor = static_cast<int>(detail::plane_factor(plane));
+            dot += (low + (third << (plane + 2))) *
+                   dp4a_us(scales, static_cast<uint32_t>(factor) << (8 * plane), -32 * factor);
         }
-        return {dot, 0};
+        return {dot >> 6, 0};
     }
 
-    KQ_API static float accumulate(float sum, const fragment& w, float d, integers x) {
-        return detail::add_scaled(sum, mul_rn(to_f32(w.d), d), x.dot);
-    }
+    KQ_API static scales scale(const fragment& w, float d) { return {mul_rn(to_f32(w.d), d), 0}; }
 
 private:
     /// The 6-bit scales of a slice, plane i's in byte i.

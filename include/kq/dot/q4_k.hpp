@@ -14,6 +14,9 @@ struct scales_header {
 
     KQ_API f16 d() const { return {static_cast<uint16_t>(w.word[0])}; }
     KQ_API f16 dmin() const { return {static_cast<uint16_t>(w.word[0] >> 16)}; }
+    KQ_API scales scale(float d_activation) const {
+        return {mul_rn(to_f32(d()), d_activation), mul_rn(to_f32(dmin()), d_activation)};
+    }
 
     /// Scales (bytes 0, 1) and minimums (bytes 2, 3) of sub-blocks 2 * slice and 2 * slice + 1.
     KQ_API uint32_t of_slice(int slice) const {
@@ -40,6 +43,7 @@ KQ_API integers scale_pair(uint32_t scales, int first, int second, const ImageFr
 template <>
 struct sliced_dot<q4_k> : without_table {
     static constexpr int slices = 4;
+    static constexpr bool has_minimum = true;
     using image = kq::image<q8_k, slices, element_order::sequential>;
 
     struct anchor {
@@ -75,9 +79,7 @@ struct sliced_dot<q4_k> : without_table {
         return detail::scale_pair(w.header.of_slice(where.slice), low, high >> 4, x);
     }
 
-    KQ_API static float accumulate(float sum, const fragment& w, float d, integers x) {
-        return detail::accumulate_with_minimum(sum, w.header.d(), w.header.dmin(), d, x);
-    }
+    KQ_API static scales scale(const fragment& w, float d) { return w.header.scale(d); }
 };
 
 static_assert(dottable<q4_k>);

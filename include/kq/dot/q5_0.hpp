@@ -12,6 +12,7 @@ namespace kq {
 template <>
 struct sliced_dot<q5_0> : without_table {
     static constexpr int slices = 1;
+    static constexpr bool has_minimum = false;
     using image = kq::image<q8_0, slices, element_order::sequential>;
 
     using anchor = half_aligned; ///< of the fifth bits
@@ -46,9 +47,7 @@ struct sliced_dot<q5_0> : without_table {
         return {sum - dp2a_lo_su(x.sums[0], 0x1010u, 0), 0};
     }
 
-    KQ_API static float accumulate(float sum, const fragment& w, float d, integers x) {
-        return detail::add_scaled(sum, mul_rn(to_f32(w.d), d), x.dot);
-    }
+    KQ_API static scales scale(const fragment& w, float d) { return {mul_rn(to_f32(w.d), d), 0}; }
 
 private:
     /// Bits 0 to 3 of `bits`, each as bit 4 of a byte. The multiplier's copies do not overlap.

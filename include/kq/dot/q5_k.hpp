@@ -11,6 +11,7 @@ namespace kq {
 template <>
 struct sliced_dot<q5_k> : without_table {
     static constexpr int slices = 4;
+    static constexpr bool has_minimum = true;
     using image = kq::image<q8_k, slices, element_order::sequential>;
 
     using anchor = sliced_dot<q4_k>::anchor;
@@ -57,9 +58,7 @@ struct sliced_dot<q5_k> : without_table {
         return detail::scale_pair(w.header.of_slice(where.slice), low, high, x);
     }
 
-    KQ_API static float accumulate(float sum, const fragment& w, float d, integers x) {
-        return detail::accumulate_with_minimum(sum, w.header.d(), w.header.dmin(), d, x);
-    }
+    KQ_API static scales scale(const fragment& w, float d) { return w.header.scale(d); }
 };
 
 static_assert(dottable<q5_k>);

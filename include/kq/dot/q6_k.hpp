@@ -14,6 +14,7 @@ namespace kq {
 template <>
 struct sliced_dot<q6_k> : without_table {
     static constexpr int slices = 4;
+    static constexpr bool has_minimum = false;
     using image = kq::image<q8_k, slices, element_order::planar>;
 
     struct anchor {
@@ -76,9 +77,7 @@ struct sliced_dot<q6_k> : without_table {
         return {dot, 0};
     }
 
-    KQ_API static float accumulate(float sum, const fragment& w, float d, integers x) {
-        return detail::add_scaled(sum, mul_rn(to_f32(w.d), d), x.dot);
-    }
+    KQ_API static scales scale(const fragment& w, float d) { return {mul_rn(to_f32(w.d), d), 0}; }
 };
 
 static_assert(dottable<q6_k>);

@@ -11,6 +11,7 @@ namespace kq {
 template <>
 struct sliced_dot<q8_0> : without_table {
     static constexpr int slices = 1;
+    static constexpr bool has_minimum = false;
     using image = kq::image<q8_0, slices, element_order::sequential>;
 
     using anchor = half_aligned; ///< of the codes
@@ -40,9 +41,7 @@ struct sliced_dot<q8_0> : without_table {
         return {sum, 0};
     }
 
-    KQ_API static float accumulate(float sum, const fragment& w, float d, integers x) {
-        return detail::add_scaled(sum, mul_rn(to_f32(w.d), d), x.dot);
-    }
+    KQ_API static scales scale(const fragment& w, float d) { return {mul_rn(to_f32(w.d), d), 0}; }
 };
 
 static_assert(dottable<q8_0>);

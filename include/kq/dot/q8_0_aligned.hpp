@@ -14,6 +14,7 @@ namespace kq {
 template <>
 struct sliced_dot<q8_0_aligned> : without_table {
     static constexpr int slices = q8_0_aligned::q8_0_blocks;
+    static constexpr bool has_minimum = false;
     using image = sliced_dot<q8_0>::image;
 
     struct anchor {
@@ -47,9 +48,7 @@ struct sliced_dot<q8_0_aligned> : without_table {
         return {sum, 0};
     }
 
-    KQ_API static float accumulate(float sum, const fragment& w, float d, integers x) {
-        return detail::add_scaled(sum, mul_rn(to_f32(w.d), d), x.dot);
-    }
+    KQ_API static scales scale(const fragment& w, float d) { return {mul_rn(to_f32(w.d), d), 0}; }
 };
 
 static_assert(dottable<q8_0_aligned>);

@@ -111,8 +111,12 @@ namespace epilogues {
 struct steps {
     epilogue_arguments a;
     int64_t residual_stride;
+    bool any; ///< whether a step is not left out
 
     KQ_API float term(float dot, int64_t weight_row, const float* bias) const {
+        if (!any) {
+            return dot;
+        }
         if (a.row_scale != nullptr) {
             dot = mul_rn(dot, a.row_scale[weight_row]);
         }
@@ -120,6 +124,9 @@ struct steps {
     }
 
     KQ_API float value(float x, const destination& to) const {
+        if (!any) {
+            return x;
+        }
         if (a.scale != 1) {
             x = mul_rn(x, a.scale);
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/dependent_launch.cuh>
 #include <kq/gemv/epilogue.hpp>
 #include <kq/gemv/mainloop.hpp>
 #include <kq/gemv/mapping.hpp>
@@ -8,6 +9,7 @@
 #include <kq/gemv/policy.hpp>
 #include <kq/gemv/ring.cuh>
 
+#include <cuda/std/bit>
 #include <nv/target>
 
 namespace kq {
@@ -38,21 +40,47 @@ struct kernel_parameters {
     int64_t units;
     int blocks;          ///< weight blocks of a row
     int blocks_per_unit; ///< thread blocks that share a batch of units
+    bool early_weights;  ///< weights may be read before the preceding kernels end
     bulk_geometry bulk;
 };
 
 namespace detail {
 
-/// The sum of `x` over a lane's group, in every lane of it: an xor butterfly from distance
-/// `Lanes / 2` to 1.
-template <int Lanes>
-__device__ __forceinline__ float butterfly(float x) {
+/// Sums `Values` numbers each over the `Lanes` lanes of a group, by an xor butterfly from distance
+/// `Lanes / 2` to 1. As long as their number is even, a lane keeps one half of the values and hands
+/// the other half to its partner: half the work of the step before, and each sum's additions stay
+/// the butterfly's.
+template <int Lanes, int Values>
+struct butterfly {
+    static constexpr int steps = cuda::std::countr_zero(static_cast<unsigned>(Lanes));
+    static constexpr int even_steps = cuda::std::countr_zero(static_cast<unsigned>(Values));
+    static constexpr int halvings = even_steps < steps ? even_steps : steps;
+    static constexpr int kept = Values >> halvings;   ///< sums that a lane ends up with
+    static constexpr int sharers = Lanes >> halvings; ///< lanes that end up with the same sums
+
+    /// Leaves the sums of values `first(lane)` and following in `x[0]` to `x[kept - 1]`.
+    __device__ __forceinline__ static void sum(float (&x)[Values], int lane) {
 #pragma unroll
-    for (int distance = Lanes / 2; distance >= 1; distance /= 2) {
-        x = add_rn(x, __shfl_xor_sync(~0u, x, distance));
+        for (int step = 0; step < steps; ++step) {
+            const int distance = Lanes / 2 >> step;
+            const int half = step < halvings ? Values >> (step + 1) : 0;
+            const bool upper = (lane & distance) != 0;
+#pragma unroll
+            for (int i = 0; i < (half > 0 ? half : kept); ++i) {
+                const float own = half > 0 && upper ? x[i + half] : x[i];
+                const float other = half > 0 && !upper ? x[i + half] : x[i];
+                x[i] = add_rn(own, __shfl_xor_sync(~0u, other, distance));
+            }
+        }
     }
-    return x;
-}
+    __device__ __forceinline__ static int first(int lane) {
+        return lane % Lanes / sharers * kept;
+    }
+    /// Whether a lane is the first of those with the same sums.
+    __device__ __forceinline__ static bool is_first(int lane) {
+        return lane % sharers == 0;
+    }
+};
 
 /// Writes the lookup table, if there is one, each row's word into the columns of all 32 lanes.
 /// Whole thread block.
@@ -85,7 +113,9 @@ public:
     using encoding = typename Config::encoding;
     using loop = typename Config::loop;
     using image = typename loop::image;
+    using sums = butterfly<policy.lanes, batch * rows>;
     using state = typename Config::epilogue::state;
+    using states = state[sums::kept]; ///< of the outputs that the lane has after the butterfly
 
     __device__ __forceinline__ explicit warp_work(const kernel_parameters<Config>& p) : p(p) {
         const int thread = static_cast<int>(threadIdx.x);
@@ -98,19 +128,25 @@ public:
         units = static_cast<int>(min(int64_t{batch}, p.units - unit));
         first_group = block - first * p.blocks_per_unit + p.blocks_per_unit * warp;
         group_step = p.blocks_per_unit * policy.warps;
+        groups = (static_cast<unsigned>(p.mapping.n) + group_rows - 1) / group_rows;
     }
 
     /// Whether a group has any row.
-    __device__ __forceinline__ bool exists(int64_t group) const {
-        return group * group_rows < p.mapping.n;
+    __device__ __forceinline__ bool exists(unsigned group) const { return group < groups; }
+    __device__ __forceinline__ int first_row(unsigned group) const {
+        return static_cast<int>(group * group_rows);
     }
     /// Rows of a group that exist.
-    __device__ __forceinline__ int rows_of(int64_t group) const {
-        return static_cast<int>(min(int64_t{group_rows}, p.mapping.n - group * group_rows));
+    __device__ __forceinline__ int rows_of(unsigned group) const {
+        return min(group_rows, p.mapping.n - first_row(group));
     }
     /// The lane's row r of a group, in the group; past its end the last row that exists.
-    __device__ __forceinline__ int row_in_group(int64_t group, int r) const {
+    __device__ __forceinline__ int row_in_group(unsigned group, int r) const {
         return min(lane / policy.lanes * rows + r, rows_of(group) - 1);
+    }
+    /// Row i of a group for a term.
+    __device__ __forceinline__ weight_row row(unsigned group, int term, int i) const {
+        return p.mapping.row(unit, term, first_row(group) + i);
     }
 
     /// The image tile in global memory that holds the first block of unit `unit + j` for a term.
@@ -126,37 +162,36 @@ public:
     }
 
     /// Adds a term's dots to the outputs' states.
-    __device__ __forceinline__ void add(state (&states)[batch][rows],
-                                        const float (&sums)[batch][rows], int64_t group,
+    /// `dots`: the lane's share, [batch, rows].
+    __device__ __forceinline__ void add(states& to, float (&dots)[batch][rows], unsigned group,
                                         int term) const {
+        float flat[batch * rows];
 #pragma unroll
-        for (int j = 0; j < batch; ++j) {
+        for (int i = 0; i < batch * rows; ++i) {
+            flat[i] = dots[i / rows][i % rows];
+        }
+        sums::sum(flat, lane);
 #pragma unroll
-            for (int r = 0; r < rows; ++r) {
-                const float dot = butterfly<policy.lanes>(sums[j][r]);
-                const int row = static_cast<int>(group * group_rows) + row_in_group(group, r);
-                p.epilogue.add(states[j][r], dot, term % Config::epilogue::weight_sets,
-                               p.mapping.slot(unit + j, term),
-                               p.mapping.row(unit, term, row).index);
-            }
+        for (int i = 0; i < sums::kept; ++i) {
+            const int value = sums::first(lane) + i;
+            p.epilogue.add(to[i], flat[i], term % Config::epilogue::weight_sets,
+                           p.mapping.slot(unit + value / rows, term),
+                           row(group, term, row_in_group(group, value % rows)).index);
         }
     }
 
     /// Stores the outputs of a group.
-    __device__ __forceinline__ void store(const state (&states)[batch][rows], int64_t group) const {
-        const int in_group = lane / policy.lanes * rows;
-        if (lane % policy.lanes != 0) {
+    __device__ __forceinline__ void store(const states& from, unsigned group) const {
+        if (!sums::is_first(lane)) {
             return;
         }
 #pragma unroll
-        for (int j = 0; j < batch; ++j) {
-#pragma unroll
-            for (int r = 0; r < rows; ++r) {
-                if (j < units && in_group + r < rows_of(group)) {
-                    const destination to =
-                        p.mapping.to(unit + j, static_cast<int>(group * group_rows) + in_group + r);
-                    store_value(to, p.epilogue.finish(states[j][r], to));
-                }
+        for (int i = 0; i < sums::kept; ++i) {
+            const int value = sums::first(lane) + i;
+            const int row = lane / policy.lanes * rows + value % rows;
+            if (value / rows < units && row < rows_of(group)) {
+                const destination to = p.mapping.to(unit + value / rows, first_row(group) + row);
+                store_value(to, p.epilogue.finish(from[i], to));
             }
         }
     }
@@ -168,9 +203,9 @@ public:
 
     /// Stores zeros in all outputs of the thread block.
     __device__ __forceinline__ void store_zeros() const {
-        for (int64_t group = first_group; exists(group); group += group_step) {
+        for (unsigned group = first_group; exists(group); group += group_step) {
             for (int i = lane; i < rows_of(group); i += 32) {
-                store_value(p.mapping.to(unit, static_cast<int>(group * group_rows) + i), 0.0f);
+                store_value(p.mapping.to(unit, first_row(group) + i), 0.0f);
             }
         }
     }
@@ -178,10 +213,11 @@ public:
     const kernel_parameters<Config>& p;
     int lane;
     int warp;
-    int64_t unit; ///< the first one
-    int units;    ///< at most `batch`
-    int first_group;
-    int group_step;
+    int64_t unit;    ///< the first one
+    int units;       ///< at most `batch`
+    unsigned groups; ///< of a unit
+    unsigned first_group;
+    unsigned group_step;
 };
 
 /// Weights from global memory straight into registers, the activation through the first-level
@@ -195,16 +231,18 @@ __device__ __forceinline__ void run_direct(const kernel_parameters<Config>& p,
     constexpr int batch = work.batch;
     const auto& map = p.mapping;
 
+    let_dependents_start();
+    fill_table<typename loop::dot>(shared, work.lane, work.warp, work.policy.warps);
+    wait_for_predecessors();
     if (work.is_missing()) {
         work.store_zeros();
         return;
     }
-    fill_table<typename loop::dot>(shared, work.lane, work.warp, work.policy.warps);
     __syncthreads();
     const lane where = loop::lane_at(work.lane, shared);
 
-    for (int64_t group = work.first_group; work.exists(group); group += work.group_step) {
-        typename warp_work<Config>::state states[batch][rows] = {};
+    for (unsigned group = work.first_group; work.exists(group); group += work.group_step) {
+        typename warp_work<Config>::states states = {};
         for (int term = 0; term < map.terms(); ++term) {
             if (Config::epilogue::sums_terms && !map.has_term(work.unit, term)) {
                 continue;
@@ -212,9 +250,7 @@ __device__ __forceinline__ void run_direct(const kernel_parameters<Config>& p,
             const unsigned char* weights[rows]; // [rows][blocks] blocks
 #pragma unroll
             for (int r = 0; r < rows; ++r) {
-                const int row = work.row_in_group(group, r);
-                weights[r] =
-                    map.row(work.unit, term, static_cast<int>(group * work.group_rows) + row).bytes;
+                weights[r] = from_here(work.row(group, term, work.row_in_group(group, r)).bytes);
             }
             const unsigned char* images[batch]; // [batch][tiles, tile_bytes]
 #pragma unroll
@@ -230,6 +266,105 @@ __device__ __forceinline__ void run_direct(const kernel_parameters<Config>& p,
     }
 }
 
+/// The images of a thread block's units in shared memory.
+template <class Config>
+class staged_images {
+public:
+    __device__ __forceinline__ staged_images(const warp_work<Config>& work, unsigned char* place)
+        : work(work),
+          map(work.p.mapping),
+          place(place),
+          bytes(work.p.bulk.image_bytes),
+          // Terms of a weighted sum may meet a row each; otherwise a unit meets one.
+          per_term(Config::epilogue::sums_terms &&
+                   map.image_row(work.unit, 0) != map.image_row(work.unit, 1)),
+          count(per_term ? map.terms() : work.batch) {}
+
+    /// One past the last one's end.
+    __device__ __forceinline__ unsigned char* end() const { return place + count * bytes; }
+
+    /// Where the image of unit `unit + j` for a term lies.
+    __device__ __forceinline__ const unsigned char* find(int j, int term) const {
+        return place + (per_term ? term : j) * bytes;
+    }
+
+    /// Starts to copy all images. One thread.
+    __device__ __forceinline__ void fill(copy_barrier barrier) const {
+        uint32_t total = 0;
+#pragma unroll 1
+        for (int i = 0; i < count; ++i) {
+            const unsigned char* source = source_of(i);
+            // The tiles that a segment touches may be fewer than it might touch.
+            const auto size =
+                static_cast<uint32_t>(min(int64_t{bytes}, int64_t{end_of(i) - source}));
+            if (size != 0) {
+                barrier.copy(place + i * bytes, source, size);
+            }
+            total += size;
+        }
+        barrier.expect(total);
+    }
+
+private:
+    __device__ __forceinline__ const unsigned char* source_of(int i) const {
+        return per_term ? work.image_of(0, i) : work.image_of(i, 0);
+    }
+    /// The end of the quantized row that image `i` is a part of.
+    __device__ __forceinline__ const unsigned char* end_of(int i) const {
+        const int64_t unit = work.unit + (per_term ? 0 : min(i, work.units - 1));
+        return map.images.first +
+               (map.image_row(unit, per_term ? i : 0) + 1) * map.images.row_bytes;
+    }
+
+    const warp_work<Config>& work;
+    const typename Config::mapping& map;
+    unsigned char* place; // [count, bytes]
+    int bytes;
+    bool per_term;
+    int count;
+};
+
+/// Where a warp is in its sequence of pieces: groups of rows, their terms, pieces of the rows.
+template <class Config>
+struct piece_cursor {
+    unsigned group;
+    int term = 0;
+    int piece = 0;
+    int count = 0;       ///< rows of the group
+    weight_row row = {}; ///< the lane's: row `lane` of the group, or the last one
+
+    /// Whether there is a piece; if so `row` is right.
+    __device__ __forceinline__ bool find(const warp_work<Config>& work) {
+        if (piece != 0) {
+            return true;
+        }
+        while (Config::epilogue::sums_terms && work.exists(group) &&
+               !work.p.mapping.has_term(work.unit, term)) {
+            next_term(work);
+        }
+        if (!work.exists(group)) {
+            return false;
+        }
+        count = work.rows_of(group);
+        row = work.row(group, term, min(work.lane, count - 1));
+        return true;
+    }
+    __device__ __forceinline__ void advance(const warp_work<Config>& work) {
+        if (++piece == work.p.bulk.pieces) {
+            piece = 0;
+            next_term(work);
+        }
+    }
+
+private:
+    __device__ __forceinline__ void next_term(const warp_work<Config>& work) {
+        if (++term == work.p.mapping.terms()) {
+            term = 0;
+            group += work.group_step;
+        }
+    }
+};
+
 /// Weights through a ring in shared memory per warp, the activation from shared memory.
 template <class Config>
 __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
@@ -244,86 +379,52 @@ __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
     const auto& map = p.mapping;
     const bulk_geometry bulk = p.bulk;
 
-    if (work.is_missing()) {
+    const auto barriers = reinterpret_cast<uint64_t*>(shared + barriers_at<encoding>());
+    const copy_barrier images_here(barriers + policy.warps * bulk.stages);
+    if (threadIdx.x == 0) {
+        images_here.init();
+    }
+    let_dependents_start();
+    if (!p.early_weights) {
+        wait_for_predecessors();
+    }
+    if (!p.early_weights && work.is_missing()) { // ids are never early
         work.store_zeros();
         return;
     }
-    // Terms of a weighted sum may meet a row each; otherwise a unit meets one.
-    const bool image_per_term =
-        Config::epilogue::sums_terms && map.image_row(work.unit, 0) != map.image_row(work.unit, 1);
-    const int staged_images = image_per_term ? map.terms() : batch;
-    unsigned char* image = shared + image_at<encoding>(policy); // [staged_images, bulk.image_bytes]
-    const int ring_slots = bulk.stages * group_rows;            // of a warp
-    const weight_ring ring(
-        reinterpret_cast<uint64_t*>(shared + barriers_at<encoding>()) + work.warp * bulk.stages,
-        image + staged_images * bulk.image_bytes + work.warp * ring_slots * bulk.slot_bytes,
-        bulk.stages, group_rows, bulk.slot_bytes, work.lane);
-
-    const auto has_term = [&](int term) {
-        return !Config::epilogue::sums_terms || map.has_term(work.unit, term);
-    };
-    const auto piece_of = [&](const weight_row& row, int piece) {
-        const int first = piece * bulk.piece_blocks;
-        return weight_ring::piece{row.bytes + int64_t{first} * block_bytes<encoding>,
-                                  min(bulk.piece_blocks, p.blocks - first) * block_bytes<encoding>};
+    const staged_images<Config> images(work, shared + bulk.images_at);
+    const weight_ring ring(barriers + work.warp * bulk.stages,
+                           images.end() + work.warp * bulk.stages * bulk.copies * bulk.slot_bytes,
+                           bulk.stages, bulk.slot_bytes, work.lane);
+    const int piece_bytes = bulk.piece_blocks * block_bytes<encoding>;
+    const bool together = bulk.copies == 1 && group_rows != 1; // rows of a group, in one copy
+    // What a copy brings: a piece of a row, or `count` rows.
+    const auto piece_of = [&](const weight_row& row, int piece, int count) {
+        const int blocks = min(bulk.piece_blocks, p.blocks - piece * bulk.piece_blocks);
+        return weight_ring::piece{row.bytes + int64_t{piece} * piece_bytes,
+                                  blocks * block_bytes<encoding> * (together ? count : 1)};
     };
 
-    // The next piece to copy runs `stages` pieces ahead of the one to dot.
-    int64_t next_group = work.first_group;
-    int next_term = 0;
-    int next_piece = 0;
+    piece_cursor<Config> next{work.first_group}; // `stages` pieces ahead of the one to dot
+    unsigned patched = 0;                        // a bit for every stage that `patch` completes
     const auto fill = [&](int stage) {
-        while (work.exists(next_group) && !has_term(next_term)) {
-            if (++next_term == map.terms()) {
-                next_term = 0;
-                next_group += work.group_step;
-            }
-        }
-        if (!work.exists(next_group) || bulk.pieces == 0) {
-            return;
-        }
-        if (work.lane == 0) {
-            const int count = work.rows_of(next_group);
-            const int first_row = static_cast<int>(next_group * group_rows);
-#pragma unroll 1
-            for (int i = 0; i < group_rows; ++i) {
-                if (i < count) {
-                    const weight_row row = map.row(work.unit, next_term, first_row + i);
-                    ring.fill(stage, stage * group_rows + i, row, piece_of(row, next_piece));
-                } else {
-                    ring.skip(stage);
-                }
-            }
-        }
-        if (++next_piece == bulk.pieces) {
-            next_piece = 0;
-            if (++next_term == map.terms()) {
-                next_term = 0;
-                next_group += work.group_step;
-            }
+        if (bulk.pieces != 0 && next.find(work)) {
+            const bool patch = ring.fill(stage, stage * bulk.copies, together ? 1 : next.count,
+                                         next.row, piece_of(next.row, next.piece, next.count));
+            patched = (patched & ~(1u << stage)) | (unsigned{patch} << stage);
+            next.advance(work);
         }
     };
-
     // The image is asked for first: it is small, and every warp waits for it. Then each warp's
-    // first piece, then the others, so that no warp's second piece delays another's first.
-    const int own_part = static_cast<int>(threadIdx.x) * static_cast<int>(sizeof(words<4>));
-    // The tiles that a segment touches may be fewer than it might touch.
-    const auto end_of = [&](int i) {
-        return map.images.first +
-               (map.image_row(work.unit + (image_per_term ? 0 : min(i, work.units - 1)),
-                              image_per_term ? i : 0) +
-                1) *
-                   map.images.row_bytes;
+    // first piece, then the others, so that no warp's second piece delays another's first. Weights
+    // that may be read early do not wait for the image.
+    const auto fill_images = [&] {
+        if (threadIdx.x == 0) {
+            images.fill(images_here);
+        }
     };
-    const auto source_of = [&](int i) {
-        return image_per_term ? work.image_of(0, i) : work.image_of(i, 0);
-    };
-    const auto bytes_of = [&](int i) {
-        return static_cast<int>(min(int64_t{bulk.image_bytes}, int64_t{end_of(i) - source_of(i)}));
-    };
-    words<4> first_part{};
-    if (own_part < bytes_of(0)) {
-        first_part = streamed_memory::load<words<4>>(source_of(0) + own_part);
+    if (!p.early_weights) {
+        fill_images();
     }
     fill(0);
     __syncthreads();
@@ -331,64 +432,65 @@ __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
     for (int stage = 1; stage < bulk.stages; ++stage) {
         fill(stage);
     }
-
     fill_table<typename loop::dot>(shared, work.lane, work.warp, policy.warps);
-    if (own_part < bytes_of(0)) {
-        *reinterpret_cast<words<4>*>(image + own_part) = first_part;
+    if (p.early_weights) {
+        wait_for_predecessors();
+        fill_images();
     }
-    constexpr int parts = 32 * policy.warps * static_cast<int>(sizeof(words<4>));
-#pragma unroll 1
-    for (int i = 0; i < staged_images; ++i) {
-        const unsigned char* source = source_of(i);
-        const int bytes = bytes_of(i);
-        for (int at = own_part + (i == 0 ? parts : 0); at < bytes; at += parts) {
-            *reinterpret_cast<words<4>*>(image + i * bulk.image_bytes + at) =
-                streamed_memory::load<words<4>>(source + at);
-        }
+    if constexpr (loop::dot::table_rows > 0) {
+        __syncthreads();
     }
-    __syncthreads();
+    images_here.wait(0);
 
     const lane where = loop::lane_at(work.lane, shared);
     int stage = 0;
     uint32_t parity = 0;
-    for (int64_t group = work.first_group; work.exists(group); group += work.group_step) {
-        const int first_row = static_cast<int>(group * group_rows);
-        typename warp_work<Config>::state states[batch][rows] = {};
+    for (unsigned group = work.first_group; work.exists(group); group += work.group_step) {
+        typename warp_work<Config>::states states = {};
         for (int term = 0; term < map.terms(); ++term) {
-            if (!has_term(term)) {
+            if (Config::epilogue::sums_terms && !map.has_term(work.unit, term)) {
                 continue;
             }
+            uint32_t addresses[rows]; // of each row's next piece in global memory, the low bits
+            int places[rows];         // from the stage's begin on
+#pragma unroll
+            for (int r = 0; r < rows; ++r) {
+                const int i = work.row_in_group(group, r);
+                places[r] = i * bulk.row_stride;
+                addresses[r] = static_cast<uint32_t>(
+                    reinterpret_cast<uintptr_t>(work.row(group, term, together ? 0 : i).bytes));
+            }
             float sums[batch][rows] = {};
-            const unsigned char* images[batch]; // [batch], from the piece's first tile on
+            const unsigned char* tiles[batch]; // [batch], from the piece's first tile on
 #pragma unroll
             for (int j = 0; j < batch; ++j) {
-                images[j] = image + (image_per_term ? term : j) * bulk.image_bytes;
+                tiles[j] = images.find(j, term);
             }
+#pragma unroll 1
             for (int piece = 0; piece < bulk.pieces; ++piece) {
                 ring.wait(stage, parity);
-                if (piece == 0 || piece == bulk.pieces - 1) { // others touch no end of a matrix
+                if ((patched >> stage & 1) != 0) {
 #pragma unroll 1
-                    for (int i = 0; i < work.rows_of(group); ++i) {
-                        const weight_row row = map.row(work.unit, term, first_row + i);
-                        ring.patch(stage * group_rows + i, row, piece_of(row, piece));
+                    for (int i = 0; i < (together ? 1 : work.rows_of(group)); ++i) {
+                        const weight_row row = work.row(group, term, i);
+                        ring.patch(stage * bulk.copies + i, row,
+                                   piece_of(row, piece, work.rows_of(group)));
                     }
                 }
                 const unsigned char* weights[rows]; // [rows][blocks] blocks
-                int blocks = 0;
 #pragma unroll
                 for (int r = 0; r < rows; ++r) {
-                    const int i = work.row_in_group(group, r);
-                    const auto part = piece_of(map.row(work.unit, term, first_row + i), piece);
-                    weights[r] = ring.find(stage * group_rows + i, part.bytes);
-                    blocks = part.size / block_bytes<encoding>;
+                    weights[r] = ring.find(stage * bulk.copies, addresses[r]) + places[r];
+                    addresses[r] += piece_bytes;
                 }
-                loop::template accumulate<cached_memory>(sums, weights, images, work.first_slot(),
-                                                         blocks, where);
+                loop::template accumulate<cached_memory>(
+                    sums, weights, tiles, work.first_slot(),
+                    min(bulk.piece_blocks, p.blocks - piece * bulk.piece_blocks), where);
                 __syncwarp();
                 fill(stage);
 #pragma unroll
                 for (int j = 0; j < batch; ++j) {
-                    images[j] += bulk.piece_blocks / loop::tile_blocks * loop::image::tile_bytes;
+                    tiles[j] += bulk.piece_blocks / loop::tile_blocks * loop::image::tile_bytes;
                 }
                 if (++stage == bulk.stages) {
                     stage = 0;

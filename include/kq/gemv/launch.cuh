@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/activation/quantize.cuh>
 #include <kq/gemv/arguments.hpp>
 #include <kq/gemv/describe.hpp>
 #include <kq/gemv/epilogue.hpp>
@@ -9,7 +8,9 @@
 #include <kq/gemv/mapping.hpp>
 #include <kq/gemv/plan.hpp>
 #include <kq/gemv/problem.hpp>
+#include <kq/gemv/quantizer.cuh>
 #include <kq/launch_kernel.cuh>
+#include <kq/launch_options.hpp>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -77,7 +78,7 @@ struct gemv {
 
     using mapping = Mapping<Epilogue::weight_sets>;
     using arguments = typename mapping::arguments;
-    using image = typename sliced_dot<Encoding>::image;
+    using image = image_of<Encoding>;
 
     /// Bytes of workspace that `launch` needs; 0 for arguments that it refuses.
     static size_t workspace_bytes(const arguments& a) {
@@ -100,46 +101,50 @@ struct gemv {
     }
 
     /// Quantizes the activation into the workspace. What it leaves there serves every product with
-    /// the same activation whose encoding names the same `image`.
+    /// the same activation whose encoding names the same `image`. Looks at sizes, activation and
+    /// workspace only.
     ///
-    /// Errors: as `can_implement`; or the CUDA error of the launch. Nothing is launched then.
+    /// Errors: names the argument and the rule it breaks; or the CUDA error of the launch. Nothing
+    /// is launched then.
     template <quantizer_policy Quantizer = quantizer_policy::warp_per_block>
     static status quantize(const arguments& a, workspace space, cudaStream_t stream,
-                           const device_facts& device) {
+                           const device_facts& device, launch_options options = {}) {
         gemv_plan plan;
-        if (const status s = plan_launch<Encoding, Epilogue>(Policy, a, space, device, plan);
-            !s.ok()) {
+        if (const status s = plan_sizes<Encoding, Epilogue>(a, plan);
+            !s.ok() || plan.of.is_empty()) {
             return s;
         }
-        return quantize_planned<Quantizer>(plan, space, stream);
+        return quantizer<image>::template launch<Quantizer>(
+            {.activation = plan.of.activation,
+             .k = plan.of.activation_k,
+             .m = plan.of.activation_rows,
+             .activation_stride = plan.of.activation_stride},
+            {{space}}, stream, device, options);
     }
 
     /// Multiplies the weights with the activation that `quantize` left in the workspace.
     ///
     /// Errors: as `can_implement`; or the CUDA error of the launch. Nothing is launched then.
     static status multiply(const arguments& a, workspace space, cudaStream_t stream,
-                           const device_facts& device) {
+                           const device_facts& device, launch_options options = {}) {
         gemv_plan plan;
-        if (const status s = plan_launch<Encoding, Epilogue>(Policy, a, space, device, plan);
-            !s.ok()) {
+        if (const status s = plan_with(a, space, device, options, plan); !s.ok()) {
             return s;
         }
-        return multiply_planned(a, plan, space, stream);
+        return multiply_planned(a, plan, space, stream, options);
     }
 
-    /// Quantizes and multiplies.
+    /// Quantizes and multiplies. With `options.dependent` both kernels are dependent launches.
     static status launch(const arguments& a, workspace space, cudaStream_t stream,
-                         const device_facts& device) {
+                         const device_facts& device, launch_options options = {}) {
         gemv_plan plan;
-        if (const status s = plan_launch<Encoding, Epilogue>(Policy, a, space, device, plan);
-            !s.ok()) {
+        if (const status s = plan_with(a, space, device, options, plan); !s.ok()) {
             return s;
         }
-        constexpr auto quantizer = quantizer_policy::warp_per_block;
-        if (const status s = quantize_planned<quantizer>(plan, space, stream); !s.ok()) {
+        if (const status s = quantize(a, space, stream, device, options); !s.ok()) {
             return s;
         }
-        return multiply_planned(a, plan, space, stream);
+        return multiply_planned(a, plan, space, stream, options);
     }
 
     /// Quantizes and multiplies on the current device.
@@ -152,58 +157,39 @@ struct gemv {
     }
 
 private:
-    template <quantizer_policy Quantizer>
-    static status quantize_planned(const gemv_plan& plan, workspace space, cudaStream_t stream) {
-        switch (plan.of.activation.type) {
-        case element_type::f16:
-            return quantize_as<f16, Quantizer>(plan, space, stream);
-        case element_type::bf16:
-            return quantize_as<bf16, Quantizer>(plan, space, stream);
-        case element_type::f32:
-            break;
+    /// Plans a launch; afterwards `options` are those that the device knows.
+    static status plan_with(const arguments& a, workspace space, const device_facts& device,
+                            launch_options& options, gemv_plan& plan) {
+        if (options.early_weights && mapping::chosen_on_device) {
+            return status::invalid("early_weights", "is not for weights that ids on the device "
+                                                    "choose");
         }
-        return quantize_as<float, Quantizer>(plan, space, stream);
-    }
-
-    template <class Element, quantizer_policy Quantizer>
-    static status quantize_as(const gemv_plan& plan, workspace space, cudaStream_t stream) {
-        const problem& of = plan.of;
-        if (of.is_empty() || plan.quantizer_blocks == 0) {
-            return {};
-        }
-        const quantize_parameters<Element> p{
-            .x = static_cast<const Element*>(of.activation.data),
-            .stride = of.activation_stride,
-            .blocks = static_cast<int>(of.activation_k / image::activation::elements),
-            .padded_blocks = static_cast<int>(plan.quantizer_blocks / of.activation_rows),
-            .total = plan.quantizer_blocks,
-            .images = static_cast<unsigned char*>(space.data),
-            .image_bytes = plan.image_bytes,
-            .vectorized = false};
-        return launch_quantizer<image, Element, Quantizer>(p, stream);
+        options.dependent = options.dependent && device.compute_capability >= 90;
+        options.early_weights = options.early_weights && options.dependent;
+        return plan_launch<Encoding, Epilogue>(Policy, a, space, device, plan);
     }
 
     static status multiply_planned(const arguments& a, const gemv_plan& plan, workspace space,
-                                   cudaStream_t stream) {
+                                   cudaStream_t stream, launch_options options) {
         if (plan.of.is_empty()) {
             return {};
         }
         if constexpr (!allows(Policy, transport::direct)) {
-            return multiply_by<transport::bulk>(a, plan, space, stream);
+            return multiply_by<transport::bulk>(a, plan, space, stream, options);
         } else {
             if constexpr (allows(Policy, transport::bulk)) {
                 if (plan.via == transport::bulk) {
-                    return multiply_by<transport::bulk>(a, plan, space, stream);
+                    return multiply_by<transport::bulk>(a, plan, space, stream, options);
                 }
             }
-            return multiply_by<transport::direct>(a, plan, space, stream);
+            return multiply_by<transport::direct>(a, plan, space, stream, options);
         }
     }
 
     template <transport Via>
     static status multiply_by(const arguments& a, const gemv_plan& plan, workspace space,
-                              cudaStream_t stream) {
-        using composed = config<Encoding, by(Policy, Via), mapping, Epilogue>;
+                              cudaStream_t stream, launch_options options) {
+        using composed = config<Encoding, compiled_part(by(Policy, Via)), mapping, Epilogue>;
         const image_rows images{static_cast<const unsigned char*>(space.data), plan.image_bytes};
         const kernel_parameters<composed> p{.mapping = bind<Encoding, Epilogue>(a, images),
                                             .epilogue =
@@ -211,12 +197,14 @@ private:
                                             .units = plan.of.units,
                                             .blocks = plan.row_blocks,
                                             .blocks_per_unit = plan.blocks_per_unit,
+                                            .early_weights = options.early_weights,
                                             .bulk = plan.bulk};
         return detail::launch_kernel(gemv_kernel<composed>, "gemv_kernel",
                                      {.grid = plan.grid,
                                       .threads = plan.threads,
                                       .shared_bytes = plan.shared_bytes,
-                                      .most_shared_bytes = plan.most_shared_bytes},
+                                      .most_shared_bytes = plan.most_shared_bytes,
+                                      .dependent = options.dependent},
                                      stream, p);
     }
 };

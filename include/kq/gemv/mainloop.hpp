@@ -26,7 +26,7 @@ struct mainloop {
     static constexpr int step_bytes = step_blocks * block_bytes<Encoding>;
 
     KQ_API static lane lane_at(int index, const unsigned char* table) {
-        return {index, index % dot::slices, table};
+        return {index, index % dot::slices, table, in_register(dot::constant)};
     }
 
     /// Adds the lane's share of `blocks` blocks of each row to `sums`.
@@ -53,7 +53,8 @@ struct mainloop {
                 const auto x = image::template load<cached_memory>(images[j] + tile, slot);
                 KQ_UNROLL
                 for (int r = 0; r < Rows; ++r) {
-                    sums[j][r] = dot::accumulate(sums[j][r], w[r], x.d, dot::dot(w[r], x, where));
+                    sums[j][r] = kq::accumulate<dot>(sums[j][r], dot::scale(w[r], x.d),
+                                                     dot::dot(w[r], x, where));
                 }
             }
             if constexpr (Lanes == 32) {
@@ -73,11 +74,18 @@ struct mainloop {
 
         typename dot::fragment w[Prefetch][Rows];
         if constexpr (Prefetch == 1) {
+            const int rest = in_pairs(blocks);
             int offset = 0;
-            for (int b = first; b < blocks; b += step_blocks) {
+            for (int b = first; b < blocks - rest; b += step_blocks) {
                 load_step(w[0], offset);
                 dot_step(w[0]);
                 offset += step_bytes;
+            }
+            if constexpr (Lanes == 32 && Rows % 2 == 0) {
+                NV_IF_TARGET(NV_IS_DEVICE, (if (rest != 0) {
+                                 accumulate_pairs<Weights>(sums, rows, images, first_slot,
+                                                           blocks - rest, rest, where);
+                             }))
             }
         } else {
             KQ_UNROLL
@@ -101,6 +109,64 @@ struct mainloop {
             }
         }
     }
+
+private:
+    /// The blocks at a row's end that its lanes leave to `accumulate_pairs`. Whole warps only: the
+    /// host goes lane by lane.
+    KQ_API static int in_pairs([[maybe_unused]] int blocks) {
+        int rest = 0;
+        NV_IF_TARGET(NV_IS_DEVICE, (rest = blocks % step_blocks;))
+        return Lanes == 32 && Rows % 2 == 0 && 2 * rest <= step_blocks ? rest : 0;
+    }
+
+#if defined(__CUDACC__)
+    /// Adds the last `rest` blocks, half of a step or fewer, of two rows at once: half of the warp
+    /// takes the first row's, the other half takes the second's and hands what it found to the
+    /// lanes whose turn it is, so that every lane adds what it adds without pairs.
+    template <memory Weights>
+    __device__ __forceinline__ static void
+    accumulate_pairs(float (&sums)[Batch][Rows], const unsigned char* const (&rows)[Rows],
+                     const unsigned char* const (&images)[Batch], int first_slot, int done,
+                     int rest, const lane& where) {
+        const bool upper = where.index >= 16;
+        const int taken = where.index % 16; // slices, from the first of the rest
+        const bool takes = taken / dot::slices < rest;
+        const int offset = (done + taken / dot::slices) * block_bytes<Encoding>;
+        const int slot = first_slot + done * dot::slices + taken;
+        const int tile = slot / 32 * image::tile_bytes;
+        KQ_UNROLL
+        for (int r = 0; r + 1 < Rows; r += 2) {
+            typename dot::fragment w{};
+            if (takes) {
+                w = dot::template load<Weights>(
+                    dot::locate((upper ? rows[r + 1] : rows[r]) + offset, where.slice), 0);
+            }
+            KQ_UNROLL
+            for (int j = 0; j < Batch; ++j) {
+                integers x{};
+                scales scale{};
+                if (takes) {
+                    const auto a = image::template load<cached_memory>(images[j] + tile, slot % 32);
+                    scale = dot::scale(w, a.d);
+                    x = dot::dot(w, a, where);
+                }
+                const integers second{from_upper_half(x.dot),
+                                      dot::has_minimum ? from_upper_half(x.min) : 0};
+                const scales second_scale{from_upper_half(scale.dot),
+                                          dot::has_minimum ? from_upper_half(scale.min) : 0.0f};
+                if (takes && !upper) {
+                    sums[j][r] = kq::accumulate<dot>(sums[j][r], scale, x);
+                    sums[j][r + 1] = kq::accumulate<dot>(sums[j][r + 1], second_scale, second);
+                }
+            }
+        }
+    }
+
+    template <class T>
+    __device__ __forceinline__ static T from_upper_half(T x) {
+        return __shfl_down_sync(~0u, x, 16);
+    }
+#endif
 };
 
 } // namespace kq

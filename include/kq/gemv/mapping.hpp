@@ -9,12 +9,12 @@
 
 namespace kq {
 
-/// A weight row, and the range of memory that may be read around it.
+/// A weight row, and the 16-byte units that lie whole in its matrix, which may be read around it.
 struct weight_row {
-    const unsigned char* bytes; ///< [blocks] blocks
-    const unsigned char* first; ///< the first byte of its matrix
-    const unsigned char* last;  ///< one past the last byte of its matrix
-    int64_t index;              ///< among all weight rows of the launch
+    const unsigned char* bytes;      ///< [blocks] blocks
+    const unsigned char* first_unit; ///< the first of the matrix's whole units
+    const unsigned char* last_unit;  ///< one past the last of them
+    int64_t index;                   ///< among all weight rows of the launch
 };
 
 /// The quantized activation rows of a launch.
@@ -32,13 +32,13 @@ namespace mappings {
 
 /// The weights of one matrix, row after row.
 struct matrix {
-    const unsigned char* bytes; ///< [rows, pitch]
-    int64_t pitch;              ///< bytes between rows
-    int64_t rows;
-    int64_t row_bytes; ///< bytes of a row, at most the pitch
+    const unsigned char* bytes;      ///< [rows, pitch]
+    int64_t pitch;                   ///< bytes between rows
+    const unsigned char* first_unit; ///< see `weight_row`
+    const unsigned char* last_unit;
 
     KQ_API weight_row row(int64_t r, int64_t index) const {
-        return {bytes + r * pitch, bytes, bytes + (rows - 1) * pitch + row_bytes, index};
+        return {bytes + r * pitch, first_unit, last_unit, index};
     }
 };
 
@@ -47,6 +47,7 @@ template <int Sets>
 struct dense {
     using arguments = dense_arguments;
     static constexpr bool batchable = true;
+    static constexpr bool chosen_on_device = false;
 
     matrix weights[Sets];
     image_rows images;
@@ -71,6 +72,7 @@ template <int Sets>
 struct stacked {
     using arguments = stacked_arguments;
     static constexpr bool batchable = true;
+    static constexpr bool chosen_on_device = false;
     static constexpr int most = stacked_arguments::most_matrices;
 
     matrix weights[Sets][most];
@@ -108,6 +110,7 @@ template <int Sets>
 struct grouped {
     using arguments = grouped_arguments;
     static constexpr bool batchable = false;
+    static constexpr bool chosen_on_device = true;
 
     matrix weights[Sets]; ///< the rows of all experts
     const int32_t* ids;   ///< [slots]
@@ -150,6 +153,7 @@ template <int Sets>
 struct block_diagonal {
     using arguments = block_diagonal_arguments;
     static constexpr bool batchable = false;
+    static constexpr bool chosen_on_device = false;
 
     matrix weights[Sets];
     image_rows images;
@@ -181,6 +185,7 @@ template <class Mapping>
 concept row_mapping = requires(const Mapping& m, int64_t unit, int term, int r) {
     typename Mapping::arguments;
     { Mapping::batchable } -> cuda::std::convertible_to<bool>;
+    { Mapping::chosen_on_device } -> cuda::std::convertible_to<bool>;
     { m.terms() } -> cuda::std::same_as<int>;
     { m.has_term(unit, term) } -> cuda::std::same_as<bool>;
     { m.row(unit, term, r) } -> cuda::std::same_as<weight_row>;

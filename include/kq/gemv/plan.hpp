@@ -27,12 +27,14 @@ struct device_facts {
 /// How the bulk transport cuts rows and shared memory. In shared memory lie, each 128-byte
 /// aligned: the lookup table, the barriers, the images of a thread block, the rings.
 struct bulk_geometry {
-    int stages = 0; ///< pieces in a warp's ring
-    int pieces = 0; ///< pieces of a row
-    int piece_blocks =
-        0;               ///< blocks of a piece, a multiple of the image's tile; the last is shorter
-    int slot_bytes = 0;  ///< room for one row's piece, a multiple of 128
-    int image_bytes = 0; ///< of each staged image: the tiles that a unit's columns touch
+    int stages = 0;       ///< pieces in a warp's ring
+    int pieces = 0;       ///< pieces of a row
+    int piece_blocks = 0; ///< of a piece, a multiple of the image's tile; the last is shorter
+    int copies = 0;       ///< of a stage: one for each row of a group, or one for all
+    int slot_bytes = 0;   ///< room for what one copy brings, a multiple of 128
+    int row_stride = 0;   ///< bytes between the rows of a group in a stage
+    int images_at = 0;    ///< where the images begin
+    int image_bytes = 0;  ///< of each image: the tiles that a unit's columns touch
 };
 
 /// What will be launched.
@@ -59,11 +61,24 @@ inline constexpr int slot_slack = 127 + 15;
 
 /// Cuts rows of `row_blocks` blocks into equal pieces of about `policy.piece_bytes` bytes that fit
 /// into `room` bytes of shared memory for rings. `pieces` is 0 where not even one tile fits.
+/// Groups of rows that follow each other in memory (`adjacent`) and that are not cut come in one
+/// copy.
 template <dottable Encoding>
-bulk_geometry cut_rows(const policy& p, int row_blocks, int64_t room) {
+bulk_geometry cut_rows(const policy& p, int row_blocks, bool adjacent, int64_t room) {
     constexpr int block = block_bytes<Encoding>;
     constexpr int tile = 32 / sliced_dot<Encoding>::slices;
     for (int stages = p.stages; stages >= 1; --stages) {
+        const int64_t row_bytes = int64_t{row_blocks} * block;
+        const int64_t group_bytes =
+            cuda::round_up(row_bytes * rows_of_warp(p) + slot_slack, int64_t{128});
+        if (adjacent && row_bytes <= p.piece_bytes && group_bytes * p.warps * stages <= room) {
+            return {.stages = stages,
+                    .pieces = 1,
+                    .piece_blocks = cuda::round_up(row_blocks, tile),
+                    .copies = 1,
+                    .slot_bytes = static_cast<int>(group_bytes),
+                    .row_stride = static_cast<int>(row_bytes)};
+        }
         const int64_t slot = room / (int64_t{p.warps} * rows_of_warp(p) * stages) / 128 * 128;
         const int64_t most_bytes = std::min<int64_t>(slot - slot_slack, p.piece_bytes);
         const int most_tiles = static_cast<int>(std::max<int64_t>(most_bytes / (tile * block), 1));
@@ -73,7 +88,12 @@ bulk_geometry cut_rows(const policy& p, int row_blocks, int64_t room) {
         const int piece_bytes = std::min(piece_blocks, row_blocks) * block;
         const int slot_bytes = cuda::round_up(piece_bytes + slot_slack, 128);
         if (slot_bytes <= slot) {
-            return {stages, cuda::ceil_div(row_blocks, piece_blocks), piece_blocks, slot_bytes, 0};
+            return {.stages = stages,
+                    .pieces = cuda::ceil_div(row_blocks, piece_blocks),
+                    .piece_blocks = piece_blocks,
+                    .copies = rows_of_warp(p),
+                    .slot_bytes = slot_bytes,
+                    .row_stride = slot_bytes};
         }
     }
     return {};
@@ -81,14 +101,10 @@ bulk_geometry cut_rows(const policy& p, int row_blocks, int64_t room) {
 
 } // namespace detail
 
-/// Bytes of shared memory before the rings: the lookup table and the barriers, then the images.
+/// Where the barriers begin in shared memory, of each warp's stages, then of the images.
 template <dottable Encoding>
 KQ_API constexpr int barriers_at() {
     return table_bytes<Encoding>;
-}
-template <dottable Encoding>
-KQ_API constexpr int image_at(const policy& p) {
-    return barriers_at<Encoding>() + cuda::round_up(p.warps * p.stages * 8, 128);
 }
 
 /// Checks what can be checked without pointers or a device, and computes the sizes.
@@ -141,16 +157,19 @@ status plan_shape(const policy& p, const Arguments& a, const device_facts& devic
     plan.bulk = {};
     if (allows(p, transport::bulk)) {
         const int images = of.images_of_unit * p.batch;
-        const int64_t ring_at = image_at<Encoding>(p) + int64_t{images} * staged.image_bytes;
+        const int images_at =
+            barriers_at<Encoding>() + cuda::round_up((p.warps * p.stages + 1) * 8, 128);
+        const int64_t ring_at = images_at + int64_t{images} * staged.image_bytes;
         const int64_t room = device.shared_bytes_per_block - ring_at;
         const bool capable = device.compute_capability >= 90 && room >= 0;
         if (capable && plan.row_blocks > 0) {
-            plan.bulk = detail::cut_rows<Encoding>(p, plan.row_blocks, room);
+            plan.bulk = detail::cut_rows<Encoding>(p, plan.row_blocks, of.adjacent_rows, room);
         }
         if (capable && (plan.bulk.pieces > 0 || plan.row_blocks == 0)) {
             plan.via = transport::bulk;
+            plan.bulk.images_at = images_at;
             plan.bulk.image_bytes = staged.image_bytes;
-            const int slots = p.warps * rows_of_warp(p) * plan.bulk.stages;
+            const int slots = p.warps * plan.bulk.stages * plan.bulk.copies;
             plan.shared_bytes = static_cast<int>(ring_at) + slots * plan.bulk.slot_bytes;
         } else if (p.via == transport::bulk) {
             return status::invalid("policy", "bulk transport needs compute capability 9.0 and rows "

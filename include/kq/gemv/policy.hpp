@@ -54,6 +54,14 @@ constexpr policy by(policy p, transport via) {
     return p;
 }
 
+/// What of a policy the code of a kernel depends on; the other fields are data of a launch, so
+/// policies that differ in them share a kernel.
+constexpr policy compiled_part(policy p) {
+    p.stages = policy{}.stages;
+    p.piece_bytes = policy{}.piece_bytes;
+    return p;
+}
+
 namespace policies {
 
 /// 32 lanes an output row, two rows in flight. Not tuned: on an H200 two rows were faster than one

@@ -7,6 +7,8 @@
 #include <kq/gemv/mapping.hpp>
 #include <kq/status.hpp>
 
+#include <cuda/cmath>
+
 #include <algorithm>
 #include <limits>
 
@@ -16,12 +18,13 @@ namespace kq {
 
 /// The arguments of a launch, reduced to what the plan needs.
 struct problem {
-    int64_t n = 0;           ///< output rows of a unit
-    int64_t k = 0;           ///< columns of a weight row
-    int64_t units = 0;       ///< see `row_mapping`
-    int64_t output_rows = 0; ///< of an activation row or slot, as bias and residual count them
-    int64_t weight_rows = 0; ///< different ones at most, both sets counted
-    int images_of_unit = 1;  ///< quantized activation rows that a unit meets
+    int64_t n = 0;             ///< output rows of a unit
+    int64_t k = 0;             ///< columns of a weight row
+    int64_t units = 0;         ///< see `row_mapping`
+    int64_t output_rows = 0;   ///< of an activation row or slot, as bias and residual count them
+    int64_t weight_rows = 0;   ///< different ones at most, both sets counted
+    int images_of_unit = 1;    ///< quantized activation rows that a unit meets
+    bool adjacent_rows = true; ///< whether a unit's weight rows follow each other without gaps
     input_pointer activation = {}; ///< [activation_rows, activation_k]
     int64_t activation_rows = 0;
     int64_t activation_k = 0;
@@ -180,8 +183,13 @@ status check_single(const Arguments& a, const problem& of) {
 /// A matrix as the mapping keeps it.
 inline mappings::matrix matrix_of(weights_pointer weights, int64_t rows, int64_t row_bytes,
                                   int64_t pitch = 0) {
-    return {static_cast<const unsigned char*>(weights.data), pitch != 0 ? pitch : row_bytes, rows,
-            row_bytes};
+    constexpr uintptr_t unit = 16;
+    const auto* bytes = static_cast<const unsigned char*>(weights.data);
+    const int64_t step = stride_or(pitch, row_bytes);
+    const int64_t size = rows == 0 ? 0 : (rows - 1) * step + row_bytes;
+    const auto first = reinterpret_cast<uintptr_t>(bytes);
+    return {bytes, step, bytes + (cuda::round_up(first, unit) - first),
+            bytes + (size - static_cast<int64_t>((first + static_cast<uintptr_t>(size)) % unit))};
 }
 
 template <int Sets>
@@ -212,7 +220,8 @@ status reduce(const dense_arguments& a, problem& of) {
           .units = a.m,
           .output_rows = a.n,
           .weight_rows = a.n * Epilogue::weight_sets,
-          .images_of_unit = 1,
+          .adjacent_rows = detail::stride_or(a.weight_pitch, detail::row_bytes<Encoding>(a.k)) ==
+                           detail::row_bytes<Encoding>(a.k),
           .activation = a.activation,
           .activation_rows = a.m,
           .activation_k = a.k,
@@ -262,6 +271,7 @@ status reduce(const stacked_arguments& a, problem& of) {
     static_assert(!Epilogue::sums_terms, "kq: a weighted sum needs the grouped mapping");
     of = {.k = a.k,
           .units = a.m,
+          .adjacent_rows = false, // a group may have rows of two matrices
           .activation = a.activation,
           .activation_rows = a.m,
           .activation_k = a.k,
@@ -480,6 +490,8 @@ Epilogue bind_epilogue(const epilogue_arguments& a, const problem& of) {
     Epilogue e{};
     e.a = a;
     e.residual_stride = detail::stride_or(a.residual_stride, of.output_rows);
+    e.any = a.scale != 1 || a.row_scale != nullptr || a.bias != nullptr || a.up_bias != nullptr ||
+            a.unit_scale != nullptr || a.residual.data != nullptr;
     return e;
 }
 

@@ -10,6 +10,36 @@
 
 namespace kq::detail {
 
+/// A barrier in shared memory that bulk copies complete on.
+class copy_barrier {
+public:
+    __device__ __forceinline__ explicit copy_barrier(uint64_t* word) : word_(word) {}
+
+    /// Requires: called by one thread, before `fence_mbarrier_init`.
+    __device__ __forceinline__ void init() const { cuda::ptx::mbarrier_init(word_, 1); }
+
+    /// Announces all bytes of a phase, before or after the copies start. One thread.
+    __device__ __forceinline__ void expect(uint32_t bytes) const {
+        cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta,
+                                             cuda::ptx::space_shared, word_, bytes);
+    }
+
+    /// Starts a copy. Addresses and `bytes` are multiples of 16.
+    __device__ __forceinline__ void copy(void* to, const void* from, uint32_t bytes) const {
+        cuda::ptx::cp_async_bulk(cuda::ptx::space_cluster, cuda::ptx::space_global, to, from, bytes,
+                                 word_);
+    }
+
+    /// Waits for a phase. `parity`: the number of phases before it, modulo 2.
+    __device__ __forceinline__ void wait(uint32_t parity) const {
+        while (!cuda::ptx::mbarrier_try_wait_parity(word_, parity)) {
+        }
+    }
+
+private:
+    uint64_t* word_;
+};
+
 /// One warp's ring of weight pieces in shared memory, filled by bulk copies (compute capability 9.0
 /// and up).
 ///
@@ -29,65 +59,59 @@ public:
     /// Requires: called by all lanes of the warp. `barriers`: [stages]. `slots`: [stages * rows,
     /// slot_bytes], 128-byte aligned.
     __device__ __forceinline__ weight_ring(uint64_t* barriers, unsigned char* slots, int stages,
-                                           int rows, int slot_bytes, int lane)
+                                           int slot_bytes, int lane)
         : barriers_(barriers), slots_(slots), slot_bytes_(slot_bytes), lane_(lane) {
         if (lane == 0) {
 #pragma unroll 1
             for (int s = 0; s < stages; ++s) {
-                cuda::ptx::mbarrier_init(barriers + s, rows);
+                barrier(s).init();
             }
             cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
         }
         __syncwarp();
     }
 
-    /// Starts the copy of a piece of `row` into a slot. A stage is complete once each of its `rows`
-    /// slots was filled or skipped.
-    /// Requires: called by one lane, after all lanes are done with what the stage held.
-    __device__ __forceinline__ void fill(int stage, int slot, const weight_row& row,
-                                         piece part) const {
+    /// Starts the copies of a stage: lane i < `count` brings piece `part` of `row` into slot
+    /// `first_slot + i`. Whole warp, after all lanes are done with what the stage held.
+    /// Returns whether `patch` has to bring the rest of some lane's piece.
+    __device__ __forceinline__ bool fill(int stage, int first_slot, int count,
+                                         const weight_row& row, piece part) const {
         const auto address = reinterpret_cast<uintptr_t>(part.bytes);
         // The 16-byte units that bring the piece, cut to those that lie inside the matrix.
         const uintptr_t from = cuda::round_down(address, uintptr_t{16});
         const uintptr_t to = cuda::round_up(address + part.size, uintptr_t{16});
-        const uintptr_t first = first_unit(row);
-        const uintptr_t last = last_unit(row);
-        const uintptr_t start = from > first ? from : first;
-        const uintptr_t end = to < last ? to : last;
-        const uint32_t total = start < end ? static_cast<uint32_t>(end - start) : 0;
-        expect(stage, total);
-        if (total != 0) {
-            cuda::ptx::cp_async_bulk(
-                cuda::ptx::space_cluster, cuda::ptx::space_global, place(slot, part.bytes, start),
-                reinterpret_cast<const void*>(start), total, barriers_ + stage);
+        const uintptr_t start = max(from, reinterpret_cast<uintptr_t>(row.first_unit));
+        const uintptr_t end = min(to, reinterpret_cast<uintptr_t>(row.last_unit));
+        const bool taken = lane_ < count;
+        const uint32_t bytes = taken && start < end ? static_cast<uint32_t>(end - start) : 0;
+        const uint32_t total = __reduce_add_sync(~0u, bytes);
+        if (lane_ == 0) {
+            barrier(stage).expect(total);
         }
-    }
-
-    /// Leaves a slot of a stage as it is.
-    __device__ __forceinline__ void skip(int stage) const {
-        expect(stage, 0);
+        if (bytes != 0) {
+            barrier(stage).copy(place(first_slot + lane_, part.bytes, start),
+                                reinterpret_cast<const void*>(start), bytes);
+        }
+        return __any_sync(~0u, taken && (start != from || end != to));
     }
 
     /// Waits for a stage's copies. `parity`: how often the stage was waited for, modulo 2.
     __device__ __forceinline__ void wait(int stage, uint32_t parity) const {
-        while (!cuda::ptx::mbarrier_try_wait_parity(barriers_ + stage, parity)) {
-        }
+        barrier(stage).wait(parity);
     }
 
-    /// Where a piece lies in shared memory.
-    __device__ __forceinline__ unsigned char* find(int slot, const unsigned char* bytes) const {
-        return place(slot, bytes, reinterpret_cast<uintptr_t>(bytes));
+    /// Where a byte lies in a slot that holds its piece. `address`: of the byte in global memory,
+    /// modulo 128.
+    __device__ __forceinline__ const unsigned char* find(int slot, uint32_t address) const {
+        return slots_ + slot * slot_bytes_ + address % 128;
     }
 
     /// Copies the bytes of a piece that no bulk copy may bring, where there are any. Whole warp.
     __device__ __forceinline__ void patch(int slot, const weight_row& row, piece part) const {
         const auto start = reinterpret_cast<uintptr_t>(part.bytes);
         const uintptr_t end = start + part.size;
-        const uintptr_t first = first_unit(row);
-        const uintptr_t last = last_unit(row);
-        if (start >= first && end <= last) {
-            return;
-        }
+        const auto first = reinterpret_cast<uintptr_t>(row.first_unit);
+        const auto last = reinterpret_cast<uintptr_t>(row.last_unit);
         copy_halves(slot, part.bytes, start, first < end ? first : end);
         copy_halves(slot, part.bytes, last > start ? last : start, end);
         // A later bulk copy may reuse the slot: it must not overtake these writes.
@@ -96,23 +120,15 @@ public:
     }
 
 private:
-    __device__ __forceinline__ static uintptr_t first_unit(const weight_row& row) {
-        return cuda::round_up(reinterpret_cast<uintptr_t>(row.first), uintptr_t{16});
-    }
-    __device__ __forceinline__ static uintptr_t last_unit(const weight_row& row) {
-        return cuda::round_down(reinterpret_cast<uintptr_t>(row.last), uintptr_t{16});
-    }
-
-    __device__ __forceinline__ void expect(int stage, uint32_t bytes) const {
-        cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta,
-                                             cuda::ptx::space_shared, barriers_ + stage, bytes);
+    __device__ __forceinline__ copy_barrier barrier(int stage) const {
+        return copy_barrier(barriers_ + stage);
     }
 
     /// Where the byte at `address` lies in the slot that holds the piece at `bytes`.
     __device__ __forceinline__ unsigned char* place(int slot, const unsigned char* bytes,
                                                     uintptr_t address) const {
-        const uintptr_t base = cuda::round_down(reinterpret_cast<uintptr_t>(bytes), uintptr_t{128});
-        return slots_ + slot * slot_bytes_ + (address - base);
+        const auto low = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bytes)) & ~127u;
+        return slots_ + slot * slot_bytes_ + (static_cast<uint32_t>(address) - low);
     }
 
     __device__ __forceinline__ void copy_halves(int slot, const unsigned char* bytes,

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Times every candidate policy on the present GPU and keeps the fastest of each shape, as CSV and
+// as a header of tuning rows.
+
+#include "candidates.hpp"
+#include "inputs.cuh"
+#include "instances/instances.hpp"
+
+#include <kq/gemv/dispatch.hpp>
+#include <kq/gemv/tuning/row.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace {
+
+/// One product to tune for.
+struct problem {
+    kq::encoding encoding;
+    kq::tuning::row_mapping mapping;
+    int64_t n;
+    int64_t k;
+    int batch;   ///< activation rows, of grouped products slots
+    int experts; ///< of grouped products
+
+    std::string name() const {
+        std::ostringstream s;
+        s << kq::name_of(encoding) << ',' << name_of(mapping) << ',' << n << ',' << k << ','
+          << batch << ',' << experts;
+        return s.str();
+    }
+};
+
+struct measurement {
+    std::string policy;
+    kq::policy fields;
+    double us = 0;
+    double us_dependent = 0;
+};
+
+/// What was measured before, by problem and policy; each new line is in the file at once.
+class csv {
+public:
+    explicit csv(const std::string& path) {
+        std::ifstream before(path);
+        std::string line;
+        for (bool header = true; std::getline(before, line); header = false) {
+            const auto times = split(line);
+            if (!header && times.size() == 3) {
+                known_[times[0]] = {std::stod(times[1]), std::stod(times[2])};
+            }
+        }
+        file_.open(path, std::ios::app);
+        if (!file_) {
+            throw std::runtime_error("cannot write " + path);
+        }
+        if (known_.empty()) {
+            file_ << "encoding,mapping,n,k,batch,experts,policy,us,us_dependent\n";
+        }
+    }
+
+    const std::pair<double, double>* find(const std::string& key) const {
+        const auto at = known_.find(key);
+        return at == known_.end() ? nullptr : &at->second;
+    }
+    void add(const std::string& key, double us, double us_dependent) {
+        file_ << key << ',' << us << ',' << us_dependent << std::endl;
+    }
+
+    /// A policy's name without commas, so that it is one cell.
+    static std::string cell(std::string name) {
+        for (char& c : name) {
+            c = c == ',' ? ';' : c;
+        }
+        return name;
+    }
+
+private:
+    /// Everything before the two times, and the times.
+    static std::vector<std::string> split(const std::string& line) {
+        const auto last = line.rfind(',');
+        const auto before = last == std::string::npos ? last : line.rfind(',', last - 1);
+        if (before == std::string::npos) {
+            return {};
+        }
+        return {line.substr(0, before), line.substr(before + 1, last - before - 1),
+                line.substr(last + 1)};
+    }
+
+    std::map<std::string, std::pair<double, double>> known_;
+    std::ofstream file_;
+};
+
+class stream {
+public:
+    stream() { bench::check(cudaStreamCreate(&handle_), "create stream"); }
+    ~stream() { cudaStreamDestroy(handle_); }
+    stream(const stream&) = delete;
+    stream& operator=(const stream&) = delete;
+    cudaStream_t get() const { return handle_; }
+
+private:
+    cudaStream_t handle_ = nullptr;
+};
+
+/// Memory and arguments of a problem.
+class setting {
+public:
+    setting(const bench::weight_pool& pool, const problem& p, size_t row_bytes)
+        : pool_(pool),
+          p_(p),
+          matrix_bytes_(static_cast<size_t>(p.n) * row_bytes),
+          rotation_(matrix_bytes_ * (p.mapping == kq::tuning::row_mapping::dense
+                                         ? 1
+                                         : static_cast<size_t>(p.batch * sets()))),
+          x_(static_cast<size_t>(p.k) * p.batch * 4),
+          y_(static_cast<size_t>(p.n) * p.batch * 4),
+          ids_(static_cast<size_t>(p.experts) * 4) {
+        bench::fill_activation<<<64, 256>>>(reinterpret_cast<float*>(x_.get()),
+                                            static_cast<size_t>(p.k) * p.batch);
+        std::vector<int32_t> ids;
+        for (int i = 0; i < p.experts; ++i) {
+            ids.push_back(i);
+        }
+        bench::check(cudaMemcpy(ids_.get(), ids.data(), ids.size() * 4, cudaMemcpyHostToDevice),
+                     "copy ids");
+    }
+
+    int sets() const { return p_.mapping == kq::tuning::row_mapping::grouped_gated ? 2 : 1; }
+
+    void arguments(int launch, kq::dense_arguments& a) const {
+        a = {.weights = pool_.get() + rotation_.at(launch),
+             .activation = reinterpret_cast<const float*>(x_.get()),
+             .output = reinterpret_cast<float*>(y_.get()),
+             .n = p_.n,
+             .k = p_.k,
+             .m = p_.batch};
+    }
+    void arguments(int launch, kq::grouped_arguments& a) const {
+        // Each launch meets other experts, so that the cache has forgotten them when they come
+        // again.
+        const int turns = p_.experts / p_.batch;
+        a = {.weights = pool_.get(),
+             .up_weights = sets() == 2 ? pool_.get() + matrix_bytes_ * p_.experts : nullptr,
+             .activation = reinterpret_cast<const float*>(x_.get()),
+             .output = reinterpret_cast<float*>(y_.get()),
+             .expert_ids = reinterpret_cast<const int32_t*>(ids_.get()) + launch % turns * p_.batch,
+             .experts = p_.experts,
+             .n = p_.n,
+             .k = p_.k,
+             .slots = p_.batch,
+             .top_k = p_.batch,
+             .activation_rows = kq::slot_activation::per_token};
+    }
+    int launches() const { return rotation_.launches; }
+
+private:
+    const bench::weight_pool& pool_;
+    problem p_;
+    size_t matrix_bytes_;
+    bench::rotation rotation_;
+    bench::device_buffer x_, y_, ids_;
+};
+
+/// Times all candidates; those that the device or the shape does not allow are left out.
+template <class Arguments>
+std::vector<measurement> time_all(const std::vector<bench::candidate<Arguments>>& candidates,
+                                  const problem& p, const setting& s, csv& log,
+                                  const kq::device_facts& device) {
+    static const stream on;
+    std::vector<measurement> all;
+    for (const auto& c : candidates) {
+        measurement m{kq::name_of(c.policy), c.policy};
+        const std::string key = p.name() + ',' + csv::cell(m.policy);
+        if (const auto* known = log.find(key)) {
+            m.us = known->first;
+            m.us_dependent = known->second;
+            all.push_back(m);
+            continue;
+        }
+        Arguments a;
+        s.arguments(0, a);
+        const size_t bytes = c.workspace_bytes(a);
+        const bench::device_buffer space(bytes);
+        const kq::workspace lent{space.get(), bytes};
+        if (!c.quantize(a, lent, on.get(), device, {}).ok()) {
+            continue;
+        }
+        const auto time = [&](kq::launch_options options) {
+            return 1e6 *
+                   bench::time_launches(s.launches(), 5, on.get(), [&](int i, cudaStream_t stream) {
+                       s.arguments(i, a);
+                       kq::check(c.multiply(a, lent, stream, device, options));
+                   }).median;
+        };
+        m.us = time({});
+        m.us_dependent =
+            time({.dependent = true, .early_weights = p.mapping == kq::tuning::row_mapping::dense});
+        log.add(key, m.us, m.us_dependent);
+        all.push_back(m);
+    }
+    return all;
+}
+
+template <class Encoding>
+std::vector<measurement> time_problem(const bench::weight_pool& pool, const problem& p, csv& log,
+                                      const kq::device_facts& device) {
+    const setting s(
+        pool, p, static_cast<size_t>(p.k / Encoding::elements) * sizeof(typename Encoding::block));
+    using all = bench::candidates<Encoding>;
+    switch (p.mapping) {
+    case kq::tuning::row_mapping::grouped:
+        return time_all(all::grouped(), p, s, log, device);
+    case kq::tuning::row_mapping::grouped_gated:
+        return time_all(all::grouped_gated(), p, s, log, device);
+    case kq::tuning::row_mapping::dense:
+        break;
+    }
+    return p.batch == 1 ? time_all(all::dense(), p, s, log, device)
+                        : time_all(all::batched(std::min(p.batch, 8)), p, s, log, device);
+}
+
+void show_progress(size_t done, size_t all, const std::string& what) {
+    constexpr int width = 40;
+    const int full = static_cast<int>(done * width / std::max<size_t>(all, 1));
+    std::fprintf(stderr, "\r[%s%s] %zu/%zu %-48s", std::string(full, '#').c_str(),
+                 std::string(width - full, '.').c_str(), done, all, what.c_str());
+    if (done == all) {
+        std::fputc('\n', stderr);
+    }
+}
+
+std::string row_of(const problem& p, const measurement& best, const kq::device_facts& device) {
+    std::ostringstream s;
+    const kq::policy& f = best.fields;
+    s << "    {" << device.compute_capability << ", encoding::" << kq::name_of(p.encoding)
+      << ", row_mapping::" << name_of(p.mapping) << ", " << p.n << ", " << p.k << ", " << p.batch
+      << ", {" << f.lanes << ", " << f.rows << ", " << f.prefetch << ", " << f.batch << ", "
+      << f.warps << ", " << f.stages << ", " << f.piece_bytes
+      << ", transport::" << (f.via == kq::transport::bulk ? "bulk" : "direct") << "}, " << best.us
+      << "f, " << best.us_dependent << "f},\n";
+    return s.str();
+}
+
+struct shape {
+    int64_t n, k;
+};
+std::istream& operator>>(std::istream& in, shape& s) {
+    char by = 0;
+    return in >> s.n >> by >> s.k;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app{"Times kq's policies on this GPU and keeps the fastest of each shape"};
+    std::vector<std::string> encodings,
+        shapes = {"4096x4096", "14336x4096", "4096x14336", "129280x7168",
+                  "1536x7168", "2048x7168",  "512x4096"};
+    std::vector<std::string> experts = {"64x2048x7168x8", "128x768x2048x8"};
+    std::vector<int> batches = {1};
+    std::string csv_path = "tuning.csv", header_path;
+    app.add_option("--encodings", encodings, "encodings, all by default")->delimiter(',');
+    app.add_option("--shapes", shapes, "n x k of dense products")->delimiter(',');
+    app.add_option("--experts", experts, "experts x n x k x experts of a token")->delimiter(',');
+    app.add_option("--batches", batches, "activation rows of dense products: 1, 2, 4, 8 and more")
+        ->delimiter(',');
+    app.add_option("--csv", csv_path, "all times; what it holds already is not measured again");
+    app.add_option("--header", header_path, "the rows to include");
+    CLI11_PARSE(app, argc, argv);
+
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+        std::fputs("tune: there is no GPU here\n", stderr);
+        return 77;
+    }
+    kq::device_facts device;
+    kq::check(instances::query_device(device));
+
+    std::vector<problem> problems;
+    const auto add_all = [&](kq::encoding e) {
+        for (const std::string& text : shapes) {
+            shape s{};
+            std::istringstream(text) >> s;
+            for (const int m : batches) {
+                problems.push_back({e, kq::tuning::row_mapping::dense, s.n, s.k, m, 0});
+            }
+        }
+        for (const std::string& text : experts) {
+            int count = 0, top_k = 0;
+            shape s{};
+            char by = 0;
+            std::istringstream(text) >> count >> by >> s >> by >> top_k;
+            for (const auto mapping :
+                 {kq::tuning::row_mapping::grouped, kq::tuning::row_mapping::grouped_gated}) {
+                problems.push_back({e, mapping, s.n, s.k, top_k, count});
+            }
+        }
+    };
+    const auto consider = [&](kq::encoding e) {
+        if (encodings.empty() ||
+            std::find(encodings.begin(), encodings.end(), kq::name_of(e)) != encodings.end()) {
+            add_all(e);
+        }
+    };
+    [&]<class... Encodings>(kq::type_list<Encodings...>) {
+        (consider(Encodings::id), ...);
+    }(kq::encodings{});
+
+    csv log(csv_path);
+    bench::weight_pool pool;
+    std::string rows;
+    kq::encoding filled{};
+    bool is_filled = false;
+    for (size_t i = 0; i < problems.size(); ++i) {
+        const problem& p = problems[i];
+        show_progress(i, problems.size(), p.name());
+        std::vector<measurement> all;
+        kq::check(kq::dispatch(p.encoding, [&]<class Encoding>() {
+            if (!is_filled || filled != p.encoding) {
+                pool.fill<Encoding>();
+                is_filled = true;
+                filled = p.encoding;
+            }
+            all = time_problem<Encoding>(pool, p, log, device);
+        }));
+        const auto best = std::min_element(all.begin(), all.end(), [](auto& a, auto& b) {
+            return a.us + a.us_dependent < b.us + b.us_dependent;
+        });
+        if (best != all.end()) {
+            rows += row_of(p, *best, device);
+        }
+    }
+    show_progress(problems.size(), problems.size(), "");
+    if (!header_path.empty()) {
+        std::ofstream(header_path) << "// The fastest of the policies that kq_tune tried: compute "
+                                      "capability, encoding, mapping, n, k,\n// batch, policy, us "
+                                      "of a launch, us of a dependent launch.\n"
+                                   << rows;
+    }
+    return 0;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/blocks/encodings.hpp>
+#include <kq/gemv/policy.hpp>
+
+namespace kq::tuning {
+
+/// What kind of product a row was measured for.
+enum class row_mapping { dense, grouped, grouped_gated };
+
+constexpr const char* name_of(row_mapping m) {
+    return m == row_mapping::dense     ? "dense"
+           : m == row_mapping::grouped ? "grouped"
+                                       : "grouped_gated";
+}
+
+/// The fastest of the policies that were tried for one product on one GPU, and its times.
+struct row {
+    int compute_capability; ///< 10 * major + minor
+    kq::encoding encoding;
+    row_mapping mapping;
+    int64_t n; ///< weight rows, of an expert
+    int64_t k; ///< columns
+    int batch; ///< activation rows, of grouped products slots
+    policy best;
+    float us;           ///< of the product alone, weights cold
+    float us_dependent; ///< the same in a chain of dependent launches
+};
+
+} // namespace kq::tuning
