@@ -59,15 +59,13 @@ template <class Encoding>
 std::vector<candidate<kq::dense_arguments>> candidates<Encoding>::dense() {
     using namespace detail;
     return list<Encoding, kq::mappings::dense, kq::epilogues::store, direct(1, 1, 16),
-                direct(2, 1, 16), direct(1, 2, 16), direct(4, 1, 16), bulk(1, 16, 1, whole_row),
+                direct(2, 1, 16), direct(1, 2, 16), bulk(1, 16, 1, whole_row),
                 bulk(1, 16, 2, whole_row), bulk(1, 16, 2, 4608), bulk(1, 16, 2, 2304),
-                bulk(1, 16, 3, 2304), bulk(1, 16, 4, 2304), bulk(2, 16, 1, whole_row),
-                bulk(2, 16, 2, whole_row), bulk(2, 16, 2, 4608), bulk(2, 16, 2, 2304),
-                bulk(2, 16, 2, 1152), bulk(2, 16, 3, 1152), bulk(4, 16, 1, whole_row),
-                bulk(4, 16, 2, 1152), bulk(4, 16, 2, whole_row), bulk(4, 8, 1, whole_row),
-                bulk(4, 8, 2, whole_row), bulk(4, 8, 2, 2304), bulk(4, 20, 1, whole_row),
-                bulk(4, 20, 2, whole_row), bulk(2, 24, 1, whole_row), bulk(2, 24, 2, whole_row),
-                bulk(2, 24, 2, 1152)>();
+                bulk(1, 16, 3, 2304), bulk(2, 16, 1, whole_row), bulk(2, 16, 2, whole_row),
+                bulk(2, 16, 2, 2304), bulk(2, 16, 2, 1152), bulk(2, 16, 3, 1152),
+                bulk(4, 16, 1, whole_row), bulk(4, 16, 2, whole_row), bulk(4, 16, 2, 1152),
+                bulk(4, 15, 1, whole_row), bulk(4, 8, 1, whole_row), bulk(4, 8, 2, whole_row),
+                bulk(4, 8, 2, 2304)>();
 }
 
 template <class Encoding>

@@ -7,22 +7,21 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <string>
 
 namespace gguf_gemv {
 
-/// Every policy of the tool, as compiled; the first one is the default. The last one of
-/// instances::policies has no name to ask for it by.
+/// Every policy of the tool, as compiled; the first one is the default.
 inline constexpr auto known_policies = [] {
-    std::array<kq::policy, std::size(instances::policies)> all{kq::policies::warp};
-    std::copy(std::begin(instances::policies), std::end(instances::policies) - 1, all.begin() + 1);
+    std::array<kq::policy, instances::named_policies + 2> all{instances::tuned, kq::policies::warp};
+    std::copy_n(std::begin(instances::policies), instances::named_policies, all.begin() + 2);
     return all;
 }();
 
 /// A policy's name, whatever the transport.
 inline std::string policy_name(const kq::policy& policy) {
-    return kq::name_of(kq::by(policy, kq::transport::automatic));
+    return policy == instances::tuned ? "tuned"
+                                      : kq::name_of(kq::by(policy, kq::transport::automatic));
 }
 
 } // namespace gguf_gemv

@@ -218,19 +218,11 @@ private:
     device_memory workspace_;
 };
 
-/// Computes with the first of some launchers that suits the device.
-template <class First, class... Rest>
+template <class Gemv>
 product_result multiply_by(const product& p, const kq::device_facts& facts) {
     kq::description ignored;
-    const kq::status suits =
-        First::describe(arguments_of<typename First::arguments>(p), facts, ignored);
-    if constexpr (sizeof...(Rest) != 0) {
-        if (!suits.ok()) {
-            return multiply_by<Rest...>(p, facts);
-        }
-    }
-    kq::check(suits);
-    gpu_product<First> on_gpu(p, facts);
+    kq::check(Gemv::describe(arguments_of<typename Gemv::arguments>(p), facts, ignored));
+    gpu_product<Gemv> on_gpu(p, facts);
     product_result result{on_gpu.output(), 0, on_gpu.is_cold()};
     result.seconds = on_gpu.seconds();
     return result;
@@ -249,18 +241,14 @@ template <class Encoding>
 product_result multiply(const product& p, const kq::device_facts& facts, std::size_t policy) {
     using namespace kq::mappings;
     using namespace kq::epilogues;
-    using instances::bulk;
-    using instances::direct;
     using instances::gemv;
+    using instances::tuned;
     if (p.is_grouped()) {
-        return p.is_gated() ? multiply_by<gemv<Encoding, bulk, grouped, gated>,
-                                          gemv<Encoding, direct, grouped, gated>>(p, facts)
-                            : multiply_by<gemv<Encoding, bulk, grouped, store>,
-                                          gemv<Encoding, direct, grouped, store>>(p, facts);
+        return p.is_gated() ? multiply_by<gemv<Encoding, tuned, grouped, gated>>(p, facts)
+                            : multiply_by<gemv<Encoding, tuned, grouped, store>>(p, facts);
     }
     if (p.is_gated()) {
-        return multiply_by<gemv<Encoding, bulk, dense, gated>,
-                           gemv<Encoding, direct, dense, gated>>(p, facts);
+        return multiply_by<gemv<Encoding, tuned, dense, gated>>(p, facts);
     }
     return multiply_by_policy<Encoding>(p, facts, policy,
                                         std::make_index_sequence<known_policies.size()>{});

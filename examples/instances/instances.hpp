@@ -39,7 +39,7 @@ struct gemv {
 };
 
 /// The policies that are compiled for every encoding beside `warp`: each value of each field, with
-/// one transport.
+/// one transport. Policies that differ in stages and pieces only share a kernel.
 inline constexpr kq::policy policies[] = {
     kq::by(kq::policies::subwarp<8>, kq::transport::direct),
     kq::by(kq::policies::subwarp<16>, kq::transport::bulk),
@@ -51,7 +51,11 @@ inline constexpr kq::policy policies[] = {
     kq::by(kq::policies::batch<4>, kq::transport::bulk),
     kq::by(kq::policies::batch<8>, kq::transport::bulk),
     {.lanes = 16, .rows = 2, .prefetch = 2, .warps = 8, .via = kq::transport::direct},
+    {.rows = 4, .stages = 1, .piece_bytes = 1 << 20, .via = kq::transport::bulk},
+    {.rows = 2, .stages = 3, .piece_bytes = 1152, .via = kq::transport::bulk},
+    {.lanes = 16, .stages = 1, .piece_bytes = 1 << 20, .via = kq::transport::bulk},
 };
+inline constexpr int named_policies = 9; ///< of them, at the front, that have a name
 
 /// `warp` by one transport.
 inline constexpr kq::policy direct = kq::by(kq::policies::warp, kq::transport::direct);

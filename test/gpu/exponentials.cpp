@@ -7,8 +7,7 @@
 
 #include <cmath>
 
-TEST_CASE("gate functions agree on host and device within 4 units in the last place of the terms "
-          "that they add") {
+TEST_CASE("gate functions agree on host and device within 2^-21 of the terms that they add") {
     const auto x = samples::gaussian(100000, 29);
     const auto up = samples::gaussian(100000, 30);
     for (const kq::gate_form& form : gpu::gates) {

@@ -117,6 +117,7 @@ template <class Encoding>
 inline constexpr int block_alignment = block_bytes<Encoding> % 16 == 0  ? 16
                                        : block_bytes<Encoding> % 8 == 0 ? 8
                                        : block_bytes<Encoding> % 4 == 0 ? 4
-                                                                        : 2;
+                                       : block_bytes<Encoding> % 2 == 0 ? 2
+                                                                        : 1;
 
 } // namespace kq

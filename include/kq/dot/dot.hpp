@@ -36,16 +36,16 @@ struct scales {
 /// A specialization has
 /// - `slices`: how many lanes share a block, a constant of the encoding;
 /// - `image`: the activation image that it reads; a weight block meets `slices` slots of it;
+/// - `has_minimum`: whether `integers::min` is ever other than 0;
 /// - `table_rows` and `table_row(i)`: a table of words, looked up at `lane::table`; 0 rows: none;
 /// - `constant`: a word that `dot` finds at `lane::constant`. Instructions that take one constant
 ///   only get their second one there: the compiler would make it anew before each;
 /// - `anchor`: what stays the same for one lane along a row, made by `locate(block,
 ///   slice)` from the address of the lane's first block;
 /// - `fragment`: a slice in registers, as loaded by `load<Memory>(anchor, offset)`, with `offset`
-///   in bytes from the anchor's block, a multiple of `32 / slices` blocks; reads no byte outside
-///   the block;
+///   in bytes from the anchor's block, a multiple of the blocks that the lanes take at once; reads
+///   no byte outside the block;
 /// - `dot(fragment, image::fragment, lane) -> integers`: exact;
-/// - `has_minimum`: whether `integers::min` is ever other than 0;
 /// - `scale(fragment, d) -> scales`: with `d` the activation's scale; every rounding explicit.
 template <class Encoding>
 struct sliced_dot {

@@ -18,17 +18,17 @@ namespace kq {
 
 /// The arguments of a launch, reduced to what the plan needs.
 struct problem {
-    int64_t n = 0;             ///< output rows of a unit
-    int64_t k = 0;             ///< columns of a weight row
-    int64_t units = 0;         ///< see `row_mapping`
-    int64_t output_rows = 0;   ///< of an activation row or slot, as bias and residual count them
-    int64_t weight_rows = 0;   ///< different ones at most, both sets counted
-    int images_of_unit = 1;    ///< quantized activation rows that a unit meets
-    bool adjacent_rows = true; ///< whether a unit's weight rows follow each other without gaps
+    int64_t n = 0;           ///< output rows of a unit
+    int64_t k = 0;           ///< columns of a weight row
+    int64_t units = 0;       ///< see `row_mapping`
+    int64_t output_rows = 0; ///< of an activation row or slot, as bias and residual count them
+    int64_t weight_rows = 0; ///< different ones at most, both sets counted
+    int images_of_unit = 1;  ///< quantized activation rows that a unit meets
     input_pointer activation = {}; ///< [activation_rows, activation_k]
     int64_t activation_rows = 0;
     int64_t activation_k = 0;
     int64_t activation_stride = 0; ///< in elements
+    bool adjacent_rows = true;     ///< whether a unit's weight rows follow each other without gaps
 
     /// Whether there is nothing to compute. A `k` of zero still stores.
     constexpr bool is_empty() const { return n == 0 || units == 0; }
@@ -220,13 +220,13 @@ status reduce(const dense_arguments& a, problem& of) {
           .units = a.m,
           .output_rows = a.n,
           .weight_rows = a.n * Epilogue::weight_sets,
-          .adjacent_rows = detail::stride_or(a.weight_pitch, detail::row_bytes<Encoding>(a.k)) ==
-                           detail::row_bytes<Encoding>(a.k),
+          .images_of_unit = 1,
           .activation = a.activation,
           .activation_rows = a.m,
           .activation_k = a.k,
           .activation_stride = detail::stride_or(a.activation_stride, a.k)};
     const int64_t row_bytes = detail::row_bytes<Encoding>(a.k);
+    of.adjacent_rows = detail::stride_or(a.weight_pitch, row_bytes) == row_bytes;
     if (const status s = detail::first_error(
             detail::check_stride("activation_stride", a.activation_stride, a.k, a.m),
             detail::check_stride("output_stride", a.output_stride, a.n, a.m),
@@ -271,11 +271,11 @@ status reduce(const stacked_arguments& a, problem& of) {
     static_assert(!Epilogue::sums_terms, "kq: a weighted sum needs the grouped mapping");
     of = {.k = a.k,
           .units = a.m,
-          .adjacent_rows = false, // a group may have rows of two matrices
           .activation = a.activation,
           .activation_rows = a.m,
           .activation_k = a.k,
           .activation_stride = detail::stride_or(a.activation_stride, a.k)};
+    of.adjacent_rows = false; // a group may have rows of two matrices
     if (a.count < 1 || a.count > stacked_arguments::most_matrices) {
         return status::invalid("count", "must be between 1 and 8");
     }

@@ -263,9 +263,9 @@ TEST_CASE("every wrong argument is refused with one line that names the field an
         {{"--tensor", "norm.weight"}, {"tensor", "f32 is not a block encoding kq multiplies"}},
         {{"--tensor", "two\nlines"}, {"tensor", "two\\x0alines"}},
         {{"--policy", "best"},
-         {"policy", "\"best\" is not one of warp, subwarp<8>, subwarp<16>, multi_row<1>, "
+         {"policy", "\"best\" is not one of tuned, warp, subwarp<8>, subwarp<16>, multi_row<1>, "
                     "multi_row<4>, prefetch<2>, prefetch<4>, batch<2>, batch<4>, batch<8>"}},
-        {{"--policy", "subwarp"}, {"policy", "is not one of warp"}},
+        {{"--policy", "subwarp"}, {"policy", "is not one of tuned, warp"}},
         {{"--ids", "0"}, {"ids", "needs --tensor, or --gate and --up"}},
         {{"--experts"}, {"experts", "needs --tensor, or --gate and --up"}},
         {{"--experts=no"}, {"experts", "flag"}},
@@ -282,7 +282,7 @@ TEST_CASE("every wrong argument is refused with one line that names the field an
         {{"--tensor", "experts.weight", "--experts", "--batch", "1"},
          {"experts", "cannot be combined with --batch"}},
         {{"--tensor", "experts.weight", "--ids", "0", "--policy", "subwarp<8>"},
-         {"policy", "subwarp<8> cannot be combined with --ids, only warp can"}},
+         {"policy", "subwarp<8> cannot be combined with --ids, only tuned can"}},
         {{"--tensor", "experts.weight", "--ids", "0,1,2", "--activation", rows},
          {"activation", "16384 bytes is not 3 rows of k = 1024"}},
         {{"--gate", "gate.weight"}, {"gate", "needs --up too"}},
@@ -439,7 +439,7 @@ TEST_CASE("every encoding passes the check on the host") {
         CHECK(result.at("check").at("nmse_unquantized") <= 5e-4);
         CHECK(result.at("check").at("rows_checked") == result.at("n"));
         CHECK(result.at("seconds") > 0);
-        CHECK(result.at("policy") == "warp");
+        CHECK(result.at("policy") == "tuned");
     }
 #define KQ_ENTRY(name, gguf_type) CHECK(std::ranges::count(encodings, #name) >= 1);
     KQ_ENCODINGS(KQ_ENTRY)
