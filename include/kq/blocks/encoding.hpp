@@ -29,12 +29,10 @@ namespace kq {
 KQ_ENCODINGS(KQ_ENTRY)
 #undef KQ_ENTRY
 
+#define KQ_ENUMERATOR(name, gguf_type) name = gguf_type,
 /// A weight encoding at run time. The values are GGUF's tensor type numbers.
-enum class encoding : int {
-#define KQ_ENTRY(name, gguf_type) name = gguf_type,
-    KQ_ENCODINGS(KQ_ENTRY)
-#undef KQ_ENTRY
-};
+enum class encoding : int { KQ_ENCODINGS(KQ_ENUMERATOR) };
+#undef KQ_ENUMERATOR
 
 /// The name of an encoding, as GGUF tools spell it in lower case; "unknown" for other values.
 constexpr const char* name_of(encoding e) {
@@ -72,10 +70,10 @@ struct drop_first {
 };
 } // namespace detail
 
+#define KQ_TYPE(name, gguf_type) , name
 /// Every weight encoding.
-#define KQ_ENTRY(name, gguf_type) , name
-using encodings = detail::drop_first<void KQ_ENCODINGS(KQ_ENTRY)>::type;
-#undef KQ_ENTRY
+using encodings = detail::drop_first<void KQ_ENCODINGS(KQ_TYPE)>::type;
+#undef KQ_TYPE
 
 /// Weights in blocks: an encoding, or another layout of one. Multiplying needs no more.
 ///
