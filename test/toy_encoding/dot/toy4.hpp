@@ -12,6 +12,7 @@
 template <>
 struct kq::sliced_dot<toy::toy4> : kq::without_table {
     static constexpr int slices = 1;
+    static constexpr bool has_minimum = false;
     using image = kq::image<q8_0, slices, element_order::sequential>;
 
     using anchor = half_aligned; ///< of the block
@@ -44,9 +45,7 @@ struct kq::sliced_dot<toy::toy4> : kq::without_table {
         return {low + (high >> 4) - dp2a_lo_su(x.sums[0], 0x0808u, 0), 0};
     }
 
-    KQ_API static float accumulate(float sum, const fragment& w, float d, integers x) {
-        return fma_rn(mul_rn(to_f32(w.d), d), static_cast<float>(x.dot), sum);
-    }
+    KQ_API static scales scale(const fragment& w, float d) { return {mul_rn(to_f32(w.d), d), 0}; }
 };
 
 static_assert(kq::dottable<toy::toy4>);
