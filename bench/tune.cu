@@ -6,14 +6,17 @@
 #include "candidates.hpp"
 #include "inputs.cuh"
 #include "instances/instances.hpp"
+#include "tuned_encodings.hpp"
 
 #include <kq/gemv/dispatch.hpp>
 #include <kq/gemv/tuning/row.hpp>
 
 #include <CLI/CLI.hpp>
 
+#include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <sstream>
 
@@ -235,6 +238,66 @@ void show_progress(size_t done, size_t all, const std::string& what) {
     }
 }
 
+/// The candidates of one problem.
+struct tried {
+    problem of;
+    std::vector<measurement> all;
+
+    static double time(const measurement& m) { return m.us + m.us_dependent; }
+
+    /// The fastest of the policies that run on one of `kernels`; null if there is none.
+    const measurement* best(const std::vector<kq::policy>& kernels) const {
+        const measurement* found = nullptr;
+        for (const measurement& m : all) {
+            const bool runs = std::find(kernels.begin(), kernels.end(),
+                                        kq::compiled_part(m.fields)) != kernels.end();
+            if (runs && (found == nullptr || time(m) < time(*found))) {
+                found = &m;
+            }
+        }
+        return found;
+    }
+};
+
+/// At most `most` kernels that serve all problems with the least loss: one after the other the one
+/// that helps most, while it helps by half a percent.
+std::vector<kq::policy> choose_kernels(const std::vector<const tried*>& problems, size_t most) {
+    std::vector<kq::policy> candidates;
+    for (const tried* t : problems) {
+        for (const measurement& m : t->all) {
+            const kq::policy kernel = kq::compiled_part(m.fields);
+            if (std::find(candidates.begin(), candidates.end(), kernel) == candidates.end()) {
+                candidates.push_back(kernel);
+            }
+        }
+    }
+    std::vector<kq::policy> chosen;
+    double loss_before = std::numeric_limits<double>::infinity();
+    while (chosen.size() < std::min(most, candidates.size())) {
+        kq::policy next;
+        double least = std::numeric_limits<double>::infinity();
+        for (const kq::policy& candidate : candidates) {
+            std::vector<kq::policy> with = chosen;
+            with.push_back(candidate);
+            double loss = 0; // in logarithms
+            for (const tried* t : problems) {
+                const measurement* best = t->best(with);
+                loss += best == nullptr ? 100 : std::log(tried::time(*best));
+            }
+            if (loss < least) {
+                least = loss;
+                next = candidate;
+            }
+        }
+        if (least > loss_before - 0.005 * static_cast<double>(problems.size())) {
+            break;
+        }
+        chosen.push_back(next);
+        loss_before = least;
+    }
+    return chosen;
+}
+
 std::string row_of(const problem& p, const measurement& best, const kq::device_facts& device) {
     std::ostringstream s;
     const kq::policy& f = best.fields;
@@ -265,13 +328,16 @@ int main(int argc, char** argv) {
     std::vector<std::string> experts = {"64x2048x7168x8", "128x768x2048x8"};
     std::vector<int> batches = {1};
     std::string csv_path = "tuning.csv", header_path;
+    size_t most_kernels = 3;
     app.add_option("--encodings", encodings, "encodings, all by default")->delimiter(',');
     app.add_option("--shapes", shapes, "n x k of dense products")->delimiter(',');
     app.add_option("--experts", experts, "experts x n x k x experts of a token")->delimiter(',');
     app.add_option("--batches", batches, "activation rows of dense products: 1, 2, 4, 8 and more")
         ->delimiter(',');
     app.add_option("--csv", csv_path, "all times; what it holds already is not measured again");
-    app.add_option("--header", header_path, "the rows to include");
+    app.add_option("--header", header_path, "where to write the rows to include");
+    app.add_option("--kernels", most_kernels,
+                   "kernels that the rows of an encoding, mapping and batch may need together");
     CLI11_PARSE(app, argc, argv);
 
     int devices = 0;
@@ -310,38 +376,42 @@ int main(int argc, char** argv) {
     };
     [&]<class... Encodings>(kq::type_list<Encodings...>) {
         (consider(Encodings::id), ...);
-    }(kq::encodings{});
+    }(tuned_encodings{});
 
     csv log(csv_path);
     bench::weight_pool pool;
-    std::string rows;
+    std::vector<tried> results;
     kq::encoding filled{};
-    bool is_filled = false;
     for (size_t i = 0; i < problems.size(); ++i) {
         const problem& p = problems[i];
         show_progress(i, problems.size(), p.name());
-        std::vector<measurement> all;
-        kq::check(kq::dispatch(p.encoding, [&]<class Encoding>() {
-            if (!is_filled || filled != p.encoding) {
+        kq::check(kq::dispatch<tuned_encodings>(p.encoding, [&]<class Encoding>() {
+            if (results.empty() || filled != p.encoding) {
                 pool.fill<Encoding>();
-                is_filled = true;
                 filled = p.encoding;
             }
-            all = time_problem<Encoding>(pool, p, log, device);
+            results.push_back({p, time_problem<Encoding>(pool, p, log, device)});
         }));
-        const auto best = std::min_element(all.begin(), all.end(), [](auto& a, auto& b) {
-            return a.us + a.us_dependent < b.us + b.us_dependent;
-        });
-        if (best != all.end()) {
-            rows += row_of(p, *best, device);
-        }
     }
     show_progress(problems.size(), problems.size(), "");
     if (!header_path.empty()) {
-        std::ofstream(header_path) << "// The fastest of the policies that kq_tune tried: compute "
-                                      "capability, encoding, mapping, n, k,\n// batch, policy, us "
-                                      "of a launch, us of a dependent launch.\n"
-                                   << rows;
+        std::ofstream header(header_path);
+        header
+            << "// The fastest of the policies that kq_tune tried: compute capability, encoding, "
+               "mapping, n, k,\n// batch, policy, us of a launch, us of a dependent launch.\n";
+        for (const tried& t : results) {
+            std::vector<const tried*> alike; // served by one launcher
+            for (const tried& other : results) {
+                if (other.of.encoding == t.of.encoding && other.of.mapping == t.of.mapping &&
+                    (t.of.mapping != kq::tuning::row_mapping::dense ||
+                     other.of.batch == t.of.batch)) {
+                    alike.push_back(&other);
+                }
+            }
+            if (const measurement* best = t.best(choose_kernels(alike, most_kernels))) {
+                header << row_of(t.of, *best, device);
+            }
+        }
     }
     return 0;
 }

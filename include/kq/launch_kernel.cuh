@@ -10,7 +10,8 @@ namespace kq::detail {
 
 /// How many threads run a kernel, and with how much dynamic shared memory.
 struct launch_shape {
-    int64_t grid = 0;     ///< thread blocks, below 2^31
+    int64_t grid = 0;     ///< thread blocks in x, below 2^31
+    int grid_y = 1;       ///< in y, below 2^16
     int threads = 0;      ///< of a thread block
     int shared_bytes = 0; ///< of a thread block
     /// The most that any launch of the kernel may ask for. A function attribute is shared by all
@@ -34,7 +35,7 @@ status launch_kernel(void (*kernel)(Parameters), const char* name, const launch_
         }
     }
     cudaLaunchConfig_t launch{};
-    launch.gridDim = dim3(static_cast<unsigned>(shape.grid));
+    launch.gridDim = dim3(static_cast<unsigned>(shape.grid), static_cast<unsigned>(shape.grid_y));
     launch.blockDim = dim3(static_cast<unsigned>(shape.threads));
     launch.dynamicSmemBytes = static_cast<size_t>(shape.shared_bytes);
     launch.stream = stream;

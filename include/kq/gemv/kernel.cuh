@@ -14,6 +14,17 @@
 
 namespace kq {
 
+/// The argument of a kernel; the same for every encoding and policy.
+template <row_mapping Mapping, epilogue Epilogue>
+struct kernel_parameters {
+    Mapping mapping;
+    Epilogue epilogue;
+    int64_t units;
+    int blocks;         ///< weight blocks of a row
+    bool early_weights; ///< weights may be read before the preceding kernels end
+    bulk_geometry bulk;
+};
+
 /// What a kernel is composed of, as one type: a class-type template argument on the kernel itself
 /// breaks nvcc's host stub.
 template <dottable Encoding, policy Policy, row_mapping Mapping, epilogue Epilogue>
@@ -29,19 +40,8 @@ struct config {
     using mapping = Mapping;
     using epilogue = Epilogue;
     static constexpr kq::policy policy = Policy;
+    using parameters = kernel_parameters<Mapping, Epilogue>;
     using loop = mainloop<Encoding, Policy.lanes, Policy.rows, Policy.batch, Policy.prefetch>;
-};
-
-/// The argument of a kernel.
-template <class Config>
-struct kernel_parameters {
-    typename Config::mapping mapping;
-    typename Config::epilogue epilogue;
-    int64_t units;
-    int blocks;          ///< weight blocks of a row
-    int blocks_per_unit; ///< thread blocks that share a batch of units
-    bool early_weights;  ///< weights may be read before the preceding kernels end
-    bulk_geometry bulk;
 };
 
 namespace detail {
@@ -100,9 +100,10 @@ __device__ __forceinline__ void fill_table(unsigned char* table, int lane, int w
 
 /// What one thread block works on, and the share of a warp and of a lane.
 ///
-/// A thread block serves one unit, or a batch of them. A warp takes `rows_of_warp` output rows at a
-/// time, a group; group g belongs to warp `g / blocks` (modulo the warps) of block `g % blocks` of
-/// those that share the units, so that a short last wave spreads over all multiprocessors.
+/// The thread blocks of one x serve one unit, or a batch of them. A warp takes `rows_of_warp`
+/// output rows at a time, a group; group g belongs to warp `g / blocks` (modulo the warps) of block
+/// `g % blocks` of those that share the units, so that a short last wave spreads over all
+/// multiprocessors.
 template <class Config>
 class warp_work {
 public:
@@ -117,17 +118,15 @@ public:
     using state = typename Config::epilogue::state;
     using states = state[sums::kept]; ///< of the outputs that the lane has after the butterfly
 
-    __device__ __forceinline__ explicit warp_work(const kernel_parameters<Config>& p) : p(p) {
+    __device__ __forceinline__ explicit warp_work(const typename Config::parameters& p) : p(p) {
         const int thread = static_cast<int>(threadIdx.x);
-        const int block = static_cast<int>(blockIdx.x);
-        const int first = block / p.blocks_per_unit;
         // The shuffle tells the compiler that the index is the same in all lanes.
         warp = __shfl_sync(~0u, thread / 32, 0);
         lane = thread % 32;
-        unit = int64_t{first} * batch;
+        unit = int64_t{blockIdx.x} * batch;
         units = static_cast<int>(min(int64_t{batch}, p.units - unit));
-        first_group = block - first * p.blocks_per_unit + p.blocks_per_unit * warp;
-        group_step = p.blocks_per_unit * policy.warps;
+        first_group = blockIdx.y + gridDim.y * warp;
+        group_step = gridDim.y * policy.warps;
         groups = (static_cast<unsigned>(p.mapping.n) + group_rows - 1) / group_rows;
     }
 
@@ -210,7 +209,7 @@ public:
         }
     }
 
-    const kernel_parameters<Config>& p;
+    const typename Config::parameters& p;
     int lane;
     int warp;
     int64_t unit;    ///< the first one
@@ -223,7 +222,7 @@ public:
 /// Weights from global memory straight into registers, the activation through the first-level
 /// cache.
 template <class Config>
-__device__ __forceinline__ void run_direct(const kernel_parameters<Config>& p,
+__device__ __forceinline__ void run_direct(const typename Config::parameters& p,
                                            unsigned char* shared) {
     const warp_work<Config> work(p);
     using loop = typename Config::loop;
@@ -367,7 +366,7 @@ private:
 
 /// Weights through a ring in shared memory per warp, the activation from shared memory.
 template <class Config>
-__device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
+__device__ __forceinline__ void run_bulk(const typename Config::parameters& p,
                                          unsigned char* shared) {
     const warp_work<Config> work(p);
     using encoding = typename Config::encoding;
@@ -426,11 +425,12 @@ __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
     if (!p.early_weights) {
         fill_images();
     }
-    fill(0);
-    __syncthreads();
 #pragma unroll 1
-    for (int stage = 1; stage < bulk.stages; ++stage) {
+    for (int stage = 0; stage < bulk.stages; ++stage) {
         fill(stage);
+        if (stage == 0) {
+            __syncthreads();
+        }
     }
     fill_table<typename loop::dot>(shared, work.lane, work.warp, policy.warps);
     if (p.early_weights) {
@@ -505,10 +505,10 @@ __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
 
 } // namespace detail
 
-/// The one kernel. `blocks_per_unit` thread blocks for every batch of units.
+/// The one kernel. Grid: [batches of units, thread blocks that share a batch].
 template <class Config>
 __global__ void __launch_bounds__(32 * Config::policy.warps, 1)
-    gemv_kernel(const __grid_constant__ kernel_parameters<Config> p) {
+    gemv_kernel(const __grid_constant__ typename Config::parameters p) {
     extern __shared__ __align__(128) unsigned char shared[];
     if constexpr (Config::policy.via == transport::bulk) {
         // Code compiled for older architectures may run on a device that could do bulk copies.

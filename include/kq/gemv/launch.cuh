@@ -191,16 +191,16 @@ private:
                               cudaStream_t stream, launch_options options) {
         using composed = config<Encoding, compiled_part(by(Policy, Via)), mapping, Epilogue>;
         const image_rows images{static_cast<const unsigned char*>(space.data), plan.image_bytes};
-        const kernel_parameters<composed> p{.mapping = bind<Encoding, Epilogue>(a, images),
-                                            .epilogue =
-                                                bind_epilogue<Epilogue>(a.epilogue, plan.of),
-                                            .units = plan.of.units,
-                                            .blocks = plan.row_blocks,
-                                            .blocks_per_unit = plan.blocks_per_unit,
-                                            .early_weights = options.early_weights,
-                                            .bulk = plan.bulk};
+        const kernel_parameters<mapping, Epilogue> p{
+            .mapping = bind<Encoding, Epilogue>(a, images),
+            .epilogue = bind_epilogue<Epilogue>(a.epilogue, plan.of),
+            .units = plan.of.units,
+            .blocks = plan.row_blocks,
+            .early_weights = options.early_weights,
+            .bulk = plan.bulk};
         return detail::launch_kernel(gemv_kernel<composed>, "gemv_kernel",
-                                     {.grid = plan.grid,
+                                     {.grid = plan.grid / plan.blocks_per_unit,
+                                      .grid_y = plan.blocks_per_unit,
                                       .threads = plan.threads,
                                       .shared_bytes = plan.shared_bytes,
                                       .most_shared_bytes = plan.most_shared_bytes,

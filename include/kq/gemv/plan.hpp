@@ -187,9 +187,11 @@ status plan_shape(const policy& p, const Arguments& a, const device_facts& devic
     plan.most_shared_bytes = device.shared_bytes_per_block;
     const int64_t groups = cuda::ceil_div(of.n, int64_t{rows_of_warp(p)});
     const int64_t batches = cuda::ceil_div(of.units, int64_t{p.batch});
-    // Bulk rings fill a multiprocessor; direct warps hide latency by number.
-    const int64_t resident =
-        int64_t{device.multiprocessors} * (plan.via == transport::bulk ? 1 : 2);
+    // Bulk rings fill a multiprocessor; direct warps hide latency by number. Blocks of a unit are a
+    // grid's y.
+    constexpr int64_t most_blocks = 65535;
+    const int64_t resident = std::min(
+        int64_t{device.multiprocessors} * (plan.via == transport::bulk ? 1 : 2), most_blocks);
     plan.blocks_per_unit = static_cast<int>(
         std::clamp<int64_t>(resident / batches, 1, cuda::ceil_div(groups, int64_t{p.warps})));
     plan.grid = batches * plan.blocks_per_unit;

@@ -50,10 +50,9 @@ constexpr policy_set policies_of(const tuning::table& rows, encoding e, tuning::
     const bool batched = as == tuning::row_mapping::dense && Mapping::batchable;
     policy_set set;
     set.add(by(policies::warp, transport::direct)); // runs on every device
-    for (const int64_t batch : {1, 2, 4, 8}) {
-        if (batch == 1 || batched) {
-            set.add(tuning::untuned(batch));
-        }
+    set.add(tuning::untuned(1));
+    if (batched) {
+        set.add(tuning::untuned(2));
     }
     for (const tuning::row& r : rows) {
         if (r.encoding == e && r.mapping == as && (r.best.batch == 1 || batched)) {

@@ -71,12 +71,10 @@ constexpr const row* nearest(const table& rows, const request& r) {
     return best;
 }
 
-/// The policy for GPUs that nobody measured: two rows in flight, or a batch where one is wanted.
+/// The policy for GPUs that nobody measured: two rows in flight, and four activation rows where
+/// there are more than one.
 constexpr policy untuned(int64_t batch) {
-    return batch >= 8   ? policies::batch<8>
-           : batch >= 4 ? policies::batch<4>
-           : batch >= 2 ? policies::batch<2>
-                        : policies::warp;
+    return batch == 1 ? policies::warp : policy{.rows = 2, .batch = 4, .piece_bytes = 2304};
 }
 
 /// The policy to serve a request with: that of the nearest row, else `untuned`. A constant
