@@ -1,5 +1,5 @@
 # Makes kq::cccl, the headers of CCCL from the CUDA toolkit of the machine that compiles, or says in
-# kq_NOT_FOUND_MESSAGE why not. Used by kq's own build and, installed, by its package.
+# kq_NOT_FOUND_MESSAGE why not. For kq's own build and, installed, for its package.
 find_package(CUDAToolkit QUIET)
 find_path(KQ_CCCL_INCLUDE_DIR nv/target
           HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES cccl
