@@ -62,7 +62,7 @@ __device__ __forceinline__ float extreme_of(const float (&x)[N]) {
     uint32_t largest = magnitude_bits(own);
 #pragma unroll
     for (int distance = 16; distance >= 1; distance /= 2) {
-        largest = max(largest, __shfl_xor_sync(~0u, largest, distance));
+        largest = (max)(largest, __shfl_xor_sync(~0u, largest, distance));
     }
     const unsigned holders = __ballot_sync(~0u, magnitude_bits(own) == largest);
     return __shfl_sync(~0u, own, __ffs(static_cast<int>(holders)) - 1);
@@ -228,7 +228,7 @@ status launch_quantizer(quantize_parameters<Element> p, cudaStream_t stream) {
     constexpr int at_once = by_warp ? detail::quantizer_warps : 32 * detail::quantizer_warps;
     return detail::launch_kernel(
         quantize_kernel<Image, Element, detail::quantizer_warps, Policy>, "quantize_kernel",
-        {.grid = std::min(cuda::ceil_div(p.total, int64_t{at_once}), most_thread_blocks),
+        {.grid = (std::min)(cuda::ceil_div(p.total, int64_t{at_once}), most_thread_blocks),
          .threads = 32 * detail::quantizer_warps},
         stream, p);
 }

@@ -95,7 +95,7 @@ public:
         warp = __shfl_sync(~0u, thread / 32, 0);
         lane = thread % 32;
         unit = int64_t{first} * batch;
-        units = static_cast<int>(min(int64_t{batch}, p.units - unit));
+        units = static_cast<int>((min)(int64_t{batch}, p.units - unit));
         first_group = block - first * p.blocks_per_unit + p.blocks_per_unit * warp;
         group_step = p.blocks_per_unit * policy.warps;
     }
@@ -106,18 +106,18 @@ public:
     }
     /// Rows of a group that exist.
     __device__ __forceinline__ int rows_of(int64_t group) const {
-        return static_cast<int>(min(int64_t{group_rows}, p.mapping.n - group * group_rows));
+        return static_cast<int>((min)(int64_t{group_rows}, p.mapping.n - group * group_rows));
     }
     /// The lane's row r of a group, in the group; past its end the last row that exists.
     __device__ __forceinline__ int row_in_group(int64_t group, int r) const {
-        return min(lane / policy.lanes * rows + r, rows_of(group) - 1);
+        return (min)(lane / policy.lanes * rows + r, rows_of(group) - 1);
     }
 
     /// The image tile in global memory that holds the first block of unit `unit + j` for a term.
     __device__ __forceinline__ const unsigned char* image_of(int j, int term) const {
         const int64_t slot = p.mapping.first_block(unit) * loop::dot::slices;
         return p.mapping.images.first +
-               p.mapping.image_row(unit + min(j, units - 1), term) * p.mapping.images.row_bytes +
+               p.mapping.image_row(unit + (min)(j, units - 1), term) * p.mapping.images.row_bytes +
                slot / 32 * image::tile_bytes;
     }
     /// The slot of that tile in which the block begins.
@@ -265,7 +265,8 @@ __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
     const auto piece_of = [&](const weight_row& row, int piece) {
         const int first = piece * bulk.piece_blocks;
         return weight_ring::piece{row.bytes + int64_t{first} * block_bytes<encoding>,
-                                  min(bulk.piece_blocks, p.blocks - first) * block_bytes<encoding>};
+                                  (min)(bulk.piece_blocks, p.blocks - first) *
+                                      block_bytes<encoding>};
     };
 
     // The next piece to copy runs `stages` pieces ahead of the one to dot.
@@ -310,7 +311,7 @@ __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
     // The tiles that a segment touches may be fewer than it might touch.
     const auto end_of = [&](int i) {
         return map.images.first +
-               (map.image_row(work.unit + (image_per_term ? 0 : min(i, work.units - 1)),
+               (map.image_row(work.unit + (image_per_term ? 0 : (min)(i, work.units - 1)),
                               image_per_term ? i : 0) +
                 1) *
                    map.images.row_bytes;
@@ -319,7 +320,8 @@ __device__ __forceinline__ void run_bulk(const kernel_parameters<Config>& p,
         return image_per_term ? work.image_of(0, i) : work.image_of(i, 0);
     };
     const auto bytes_of = [&](int i) {
-        return static_cast<int>(min(int64_t{bulk.image_bytes}, int64_t{end_of(i) - source_of(i)}));
+        return static_cast<int>(
+            (min)(int64_t{bulk.image_bytes}, int64_t{end_of(i) - source_of(i)}));
     };
     words<4> first_part{};
     if (own_part < bytes_of(0)) {

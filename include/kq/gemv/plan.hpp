@@ -70,7 +70,7 @@ bulk_geometry cut_rows(const policy& p, int row_blocks, int64_t room) {
         const int row_tiles = cuda::ceil_div(row_blocks, tile);
         const int pieces = cuda::ceil_div(row_tiles, most_tiles);
         const int piece_blocks = cuda::ceil_div(row_tiles, pieces) * tile;
-        const int piece_bytes = std::min(piece_blocks, row_blocks) * block;
+        const int piece_bytes = (std::min)(piece_blocks, row_blocks) * block;
         const int slot_bytes = cuda::round_up(piece_bytes + slot_slack, 128);
         if (slot_bytes <= slot) {
             return {stages, cuda::ceil_div(row_blocks, piece_blocks), piece_blocks, slot_bytes, 0};
@@ -97,7 +97,7 @@ KQ_API constexpr int image_at(const policy& p) {
 template <dottable Encoding, epilogue Epilogue = epilogues::store, class Arguments>
 status plan_sizes(const Arguments& a, gemv_plan& plan) {
     plan = {};
-    constexpr int64_t most = std::numeric_limits<int>::max();
+    constexpr int64_t most = (std::numeric_limits<int>::max)();
     using image = typename sliced_dot<Encoding>::image;
     constexpr int slices = sliced_dot<Encoding>::slices;
     problem& of = plan.of;
@@ -120,7 +120,8 @@ status plan_sizes(const Arguments& a, gemv_plan& plan) {
     const int64_t tiles = of.k == of.activation_k || slots % 32 == 0
                               ? cuda::ceil_div(int64_t{slots}, int64_t{32})
                               : cuda::ceil_div(int64_t{slots} + 31, int64_t{32});
-    plan.bulk.image_bytes = static_cast<int>(std::min(tiles * image::tile_bytes, plan.image_bytes));
+    plan.bulk.image_bytes =
+        static_cast<int>((std::min)(tiles * image::tile_bytes, plan.image_bytes));
     return {};
 }
 
@@ -174,7 +175,7 @@ status plan_shape(const policy& p, const Arguments& a, const device_facts& devic
     plan.blocks_per_unit = static_cast<int>(
         std::clamp<int64_t>(resident / batches, 1, cuda::ceil_div(groups, int64_t{p.warps})));
     plan.grid = batches * plan.blocks_per_unit;
-    if (plan.grid > std::numeric_limits<int>::max()) {
+    if (plan.grid > (std::numeric_limits<int>::max)()) {
         return status::invalid("m", "too many activation rows for one launch");
     }
     return {};
