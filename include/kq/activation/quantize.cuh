@@ -63,7 +63,7 @@ __device__ __forceinline__ float extreme_of(const float (&x)[N]) {
     uint32_t largest = magnitude_bits(own);
 #pragma unroll
     for (int distance = 16; distance >= 1; distance /= 2) {
-        largest = max(largest, __shfl_xor_sync(~0u, largest, distance));
+        largest = (max)(largest, __shfl_xor_sync(~0u, largest, distance));
     }
     const unsigned holders = __ballot_sync(~0u, magnitude_bits(own) == largest);
     return __shfl_sync(~0u, own, __ffs(static_cast<int>(holders)) - 1);
@@ -260,7 +260,7 @@ status launch_quantizer(quantizations<Element, sizeof...(Images)> p, cudaStream_
     constexpr int at_once = by_warp ? warps : 32 * warps;
     return detail::launch_kernel(
         quantize_kernel<Element, warps, Policy, Images...>, "quantize_kernel",
-        {.grid = std::min(cuda::ceil_div(total, int64_t{at_once}), most_thread_blocks),
+        {.grid = (std::min)(cuda::ceil_div(total, int64_t{at_once}), most_thread_blocks),
          .threads = 32 * warps,
          .dependent = dependent},
         stream, p);

@@ -100,7 +100,7 @@ status launch_repack(const typename From::block* from, int64_t count, typename T
     const repack_parameters<From, To> p{from, to, count / q8_0_aligned::q8_0_blocks};
     return launch_kernel(
         repack_kernel<From, To>, "repack_kernel",
-        {.grid = std::min(cuda::ceil_div(p.groups, int64_t{repack_warps}), most_thread_blocks),
+        {.grid = (std::min)(cuda::ceil_div(p.groups, int64_t{repack_warps}), most_thread_blocks),
          .threads = 32 * repack_warps},
         stream, p);
 }

@@ -52,7 +52,7 @@ public:
 
     /// The whole product. Arguments and errors as `gemv::launch`, without a workspace.
     static status launch(const arguments& a) {
-        return launch(a, 0, std::numeric_limits<int64_t>::max());
+        return launch(a, 0, (std::numeric_limits<int64_t>::max)());
     }
 
     /// Output rows `first` to `last`, exclusive, of every unit only, so that threads can share a
@@ -70,7 +70,7 @@ public:
         const auto map = bind<Encoding, Epilogue>(a, image_rows{images.data(), plan.image_bytes});
         const auto epilogue = bind_epilogue<Epilogue>(a.epilogue, plan.of);
         for (int64_t unit = 0; unit < plan.of.units; ++unit) {
-            for (int64_t r = std::max<int64_t>(first, 0); r < std::min(last, plan.of.n); ++r) {
+            for (int64_t r = std::max<int64_t>(first, 0); r < (std::min)(last, plan.of.n); ++r) {
                 const int row = static_cast<int>(r);
                 const destination to = map.to(unit, row);
                 const bool missing = !Epilogue::sums_terms && !map.has_term(unit, 0);

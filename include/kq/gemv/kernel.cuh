@@ -137,11 +137,11 @@ public:
     }
     /// Rows of a group that exist.
     __device__ __forceinline__ int rows_of(unsigned group) const {
-        return min(group_rows, p.mapping.n - first_row(group));
+        return (min)(group_rows, p.mapping.n - first_row(group));
     }
     /// The lane's row r of a group, in the group; past its end the last row that exists.
     __device__ __forceinline__ int row_in_group(unsigned group, int r) const {
-        return min(lane / policy.lanes * rows + r, rows_of(group) - 1);
+        return (min)(lane / policy.lanes * rows + r, rows_of(group) - 1);
     }
     /// Row i of a group for a term.
     __device__ __forceinline__ weight_row row(unsigned group, int term, int i) const {
@@ -152,7 +152,7 @@ public:
     __device__ __forceinline__ const unsigned char* image_of(int j, int term) const {
         const int64_t slot = p.mapping.first_block(unit) * loop::dot::slices;
         return p.mapping.images.first +
-               p.mapping.image_row(unit + min(j, units - 1), term) * p.mapping.images.row_bytes +
+               p.mapping.image_row(unit + (min)(j, units - 1), term) * p.mapping.images.row_bytes +
                slot / 32 * image::tile_bytes;
     }
     /// The slot of that tile in which the block begins.
@@ -310,7 +310,7 @@ private:
     }
     /// The end of the quantized row that image `i` is a part of.
     __device__ __forceinline__ const unsigned char* end_of(int i) const {
-        const int64_t unit = work.unit + (per_term ? 0 : min(i, work.units - 1));
+        const int64_t unit = work.unit + (per_term ? 0 : (min)(i, work.units - 1));
         return map.images.first +
                (map.image_row(unit, per_term ? i : 0) + 1) * map.images.row_bytes;
     }
@@ -345,7 +345,7 @@ struct piece_cursor {
             return false;
         }
         count = work.rows_of(group);
-        row = work.row(group, term, min(work.lane, count - 1));
+        row = work.row(group, term, (min)(work.lane, count - 1));
         return true;
     }
     __device__ __forceinline__ void advance(const warp_work<Config>& work) {
@@ -399,7 +399,7 @@ __device__ __forceinline__ void run_bulk(const typename Config::parameters& p,
     const bool together = bulk.copies == 1 && group_rows != 1; // rows of a group, in one copy
     // What a copy brings: a piece of a row, or `count` rows.
     const auto piece_of = [&](const weight_row& row, int piece, int count) {
-        const int blocks = min(bulk.piece_blocks, p.blocks - piece * bulk.piece_blocks);
+        const int blocks = (min)(bulk.piece_blocks, p.blocks - piece * bulk.piece_blocks);
         return weight_ring::piece{row.bytes + int64_t{piece} * piece_bytes,
                                   blocks * block_bytes<encoding> * (together ? count : 1)};
     };
@@ -485,7 +485,7 @@ __device__ __forceinline__ void run_bulk(const typename Config::parameters& p,
                 }
                 loop::template accumulate<cached_memory>(
                     sums, weights, tiles, work.first_slot(),
-                    min(bulk.piece_blocks, p.blocks - piece * bulk.piece_blocks), where);
+                    (min)(bulk.piece_blocks, p.blocks - piece * bulk.piece_blocks), where);
                 __syncwarp();
                 fill(stage);
 #pragma unroll

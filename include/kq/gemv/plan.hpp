@@ -85,7 +85,7 @@ bulk_geometry cut_rows(const policy& p, int row_blocks, bool adjacent, int64_t r
         const int row_tiles = cuda::ceil_div(row_blocks, tile);
         const int pieces = cuda::ceil_div(row_tiles, most_tiles);
         const int piece_blocks = cuda::ceil_div(row_tiles, pieces) * tile;
-        const int piece_bytes = std::min(piece_blocks, row_blocks) * block;
+        const int piece_bytes = (std::min)(piece_blocks, row_blocks) * block;
         const int slot_bytes = cuda::round_up(piece_bytes + slot_slack, 128);
         if (slot_bytes <= slot) {
             return {.stages = stages,
@@ -113,7 +113,7 @@ KQ_API constexpr int barriers_at() {
 template <dottable Encoding, epilogue Epilogue = epilogues::store, class Arguments>
 status plan_sizes(const Arguments& a, gemv_plan& plan) {
     plan = {};
-    constexpr int64_t most = std::numeric_limits<int>::max();
+    constexpr int64_t most = (std::numeric_limits<int>::max)();
     using image = typename sliced_dot<Encoding>::image;
     constexpr int slices = sliced_dot<Encoding>::slices;
     problem& of = plan.of;
@@ -136,7 +136,8 @@ status plan_sizes(const Arguments& a, gemv_plan& plan) {
     const int64_t tiles = of.k == of.activation_k || slots % 32 == 0
                               ? cuda::ceil_div(int64_t{slots}, int64_t{32})
                               : cuda::ceil_div(int64_t{slots} + 31, int64_t{32});
-    plan.bulk.image_bytes = static_cast<int>(std::min(tiles * image::tile_bytes, plan.image_bytes));
+    plan.bulk.image_bytes =
+        static_cast<int>((std::min)(tiles * image::tile_bytes, plan.image_bytes));
     return {};
 }
 
@@ -190,12 +191,12 @@ status plan_shape(const policy& p, const Arguments& a, const device_facts& devic
     // Bulk rings fill a multiprocessor; direct warps hide latency by number. Blocks of a unit are a
     // grid's y.
     constexpr int64_t most_blocks = 65535;
-    const int64_t resident = std::min(
+    const int64_t resident = (std::min)(
         int64_t{device.multiprocessors} * (plan.via == transport::bulk ? 1 : 2), most_blocks);
     plan.blocks_per_unit = static_cast<int>(
         std::clamp<int64_t>(resident / batches, 1, cuda::ceil_div(groups, int64_t{p.warps})));
     plan.grid = batches * plan.blocks_per_unit;
-    if (plan.grid > std::numeric_limits<int>::max()) {
+    if (plan.grid > (std::numeric_limits<int>::max)()) {
         return status::invalid("m", "too many activation rows for one launch");
     }
     return {};

@@ -41,7 +41,7 @@ inline bool is_aligned(const void* address, int alignment) {
 }
 
 inline status check_count(const char* name, int64_t count) {
-    return count < 0 || count > std::numeric_limits<int>::max()
+    return count < 0 || count > (std::numeric_limits<int>::max)()
                ? status::invalid(name, "must be between 0 and 2^31 - 1")
                : status();
 }
@@ -55,7 +55,7 @@ status check_columns(int64_t k) {
                                         : "must be a non-negative multiple of 256, the block");
     }
     // Lanes count the bytes of a row in int.
-    if (k / Encoding::elements > std::numeric_limits<int>::max() / block_bytes<Encoding>) {
+    if (k / Encoding::elements > (std::numeric_limits<int>::max)() / block_bytes<Encoding>) {
         return status::invalid("k", "a weight row must stay below 2^31 bytes");
     }
     return {};
@@ -66,8 +66,8 @@ inline status check_stride(const char* name, int64_t stride, int64_t least, int6
     if (stride != 0 && stride < least) {
         return status::invalid(name, "must be 0 or at least the length of a row");
     }
-    constexpr int64_t most = std::numeric_limits<int64_t>::max();
-    if (std::max(stride, least) > most / 4 / std::max<int64_t>(rows, 1)) {
+    constexpr int64_t most = (std::numeric_limits<int64_t>::max)();
+    if ((std::max)(stride, least) > most / 4 / std::max<int64_t>(rows, 1)) {
         return status::invalid(name, "all rows must stay below 2^63 bytes");
     }
     return {};
@@ -239,7 +239,7 @@ status reduce(const dense_arguments& a, problem& of) {
         return status::invalid("weight_pitch",
                                "must be 0 or at least the bytes of a row, and keep rows aligned");
     }
-    if (a.weight_pitch > std::numeric_limits<int64_t>::max() / std::max<int64_t>(a.n, 1)) {
+    if (a.weight_pitch > (std::numeric_limits<int64_t>::max)() / std::max<int64_t>(a.n, 1)) {
         return status::invalid("weight_pitch", "all rows must stay below 2^63 bytes");
     }
     return {};
@@ -376,7 +376,7 @@ status reduce(const grouped_arguments& a, problem& of) {
           .k = a.k,
           .units = units,
           .output_rows = a.n,
-          .weight_rows = a.n * std::min(a.slots, a.experts) * Epilogue::weight_sets,
+          .weight_rows = a.n * (std::min)(a.slots, a.experts) * Epilogue::weight_sets,
           .images_of_unit = Epilogue::sums_terms && !shared ? static_cast<int>(a.top_k) : 1,
           .activation = a.activation,
           .activation_rows = a.activation_rows == slot_activation::per_slot    ? a.slots
@@ -385,7 +385,7 @@ status reduce(const grouped_arguments& a, problem& of) {
           .activation_k = a.k,
           .activation_stride = detail::stride_or(a.activation_stride, a.k)};
     const int64_t expert_bytes = a.n * detail::row_bytes<Encoding>(a.k) * Epilogue::weight_sets;
-    if (expert_bytes != 0 && a.experts > std::numeric_limits<int64_t>::max() / expert_bytes) {
+    if (expert_bytes != 0 && a.experts > (std::numeric_limits<int64_t>::max)() / expert_bytes) {
         return status::invalid("experts", "all weights must stay below 2^63 bytes");
     }
     return detail::first_error(
@@ -445,7 +445,7 @@ status reduce(const block_diagonal_arguments& a, problem& of) {
     if (a.n % a.groups != 0) {
         return status::invalid("groups", "must divide n");
     }
-    if (a.k > std::numeric_limits<int>::max() / a.groups) {
+    if (a.k > (std::numeric_limits<int>::max)() / a.groups) {
         return status::invalid("k", "groups * k must stay below 2^31");
     }
     const int64_t columns = a.groups * a.k;

@@ -101,7 +101,7 @@ private:
             return status::invalid("k", "must be a non-negative multiple of every image's block");
         }
         if (((Images::tiles(a.k / Images::activation::elements) >
-              std::numeric_limits<int>::max() / Images::tile_bytes) ||
+              (std::numeric_limits<int>::max)() / Images::tile_bytes) ||
              ...)) {
             return status::invalid("k", "a quantized activation row must stay below 2^31 bytes");
         }

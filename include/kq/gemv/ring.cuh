@@ -80,8 +80,8 @@ public:
         // The 16-byte units that bring the piece, cut to those that lie inside the matrix.
         const uintptr_t from = cuda::round_down(address, uintptr_t{16});
         const uintptr_t to = cuda::round_up(address + part.size, uintptr_t{16});
-        const uintptr_t start = max(from, reinterpret_cast<uintptr_t>(row.first_unit));
-        const uintptr_t end = min(to, reinterpret_cast<uintptr_t>(row.last_unit));
+        const uintptr_t start = (max)(from, reinterpret_cast<uintptr_t>(row.first_unit));
+        const uintptr_t end = (min)(to, reinterpret_cast<uintptr_t>(row.last_unit));
         const bool taken = lane_ < count;
         const uint32_t bytes = taken && start < end ? static_cast<uint32_t>(end - start) : 0;
         const uint32_t total = __reduce_add_sync(~0u, bytes);

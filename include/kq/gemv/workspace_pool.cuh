@@ -83,7 +83,7 @@ public:
             out = current;
             return {};
         }
-        const size_t grown = std::max(bytes, 2 * current.bytes);
+        const size_t grown = (std::max)(bytes, 2 * current.bytes);
         blocks_.push_back({own, {nullptr, grown}}); // first, because it may throw
         workspace& added = blocks_.back().space;
         const detail::relaxed_capture relaxed;
