@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs what was built in BIN (build/all/bin) on a machine with a GPU. OUT: the folder for results.
-#   scripts/gpu-run.sh tests|sanitizers|benchmarks ...
+#   scripts/gpu-run.sh tests|sanitizers|benchmarks|tune ...
 set -u
 cd "$(dirname "$0")/.." || exit 1
 bin=${BIN:-build/all/bin}
@@ -35,6 +35,9 @@ for what in "$@"; do
     benchmarks)
         run gemv-benchmark "$bin/gemv_benchmark" --benchmark_out="$out/gemv.json" \
             --benchmark_out_format=json --benchmark_counters_tabular=true
+        ;;
+    tune)
+        run tune "$bin/kq_tune" --batches 1,2,4,8 --csv "$out/tune.csv" --header "$out/rows.inc"
         ;;
     *)
         echo "unknown: $what" >&2

@@ -158,7 +158,9 @@ bool equal(const kq::gemv_plan& a, const kq::gemv_plan& b) {
            a.image_bytes == b.image_bytes && a.workspace_bytes == b.workspace_bytes &&
            a.quantizer_blocks == b.quantizer_blocks && a.bulk.stages == b.bulk.stages &&
            a.bulk.pieces == b.bulk.pieces && a.bulk.piece_blocks == b.bulk.piece_blocks &&
-           a.bulk.slot_bytes == b.bulk.slot_bytes;
+           a.bulk.copies == b.bulk.copies && a.bulk.slot_bytes == b.bulk.slot_bytes &&
+           a.bulk.row_stride == b.bulk.row_stride && a.bulk.images_at == b.bulk.images_at &&
+           a.bulk.image_bytes == b.bulk.image_bytes;
 }
 
 /// What breaks in a plan that must be right for `a`; empty where nothing does.
@@ -207,12 +209,27 @@ std::string broken_rule(const subject& s, const kq::dense_arguments& a, const kq
     }
     // A piece keeps its address modulo 128 and is copied in units of 16 bytes.
     const int64_t piece_bytes = std::min<int64_t>(bulk.piece_blocks, row_blocks) * s.block_bytes;
-    if (bulk.slot_bytes % 128 != 0 || bulk.slot_bytes < piece_bytes + 127 + 15) {
-        return "the slot does not hold a piece wherever it starts";
+    const bool together = bulk.copies == 1 && p.rows != 1; // a group's rows, in one copy
+    if (bulk.copies != p.rows && !together) {
+        return "the number of copies";
     }
-    const int64_t barriers = (int64_t{p.warps} * bulk.stages * 8 + 127) / 128 * 128;
-    const int64_t rings = int64_t{p.warps} * p.rows * bulk.stages * bulk.slot_bytes;
-    if (plan.shared_bytes < s.table_bytes + barriers + s.image_bytes(a.k) + rings) {
+    if (together && (bulk.pieces != 1 || bulk.row_stride != plan.row_bytes)) {
+        return "rows that are copied together but cut";
+    }
+    if (!together && bulk.row_stride != bulk.slot_bytes) {
+        return "the distance between rows";
+    }
+    if (bulk.slot_bytes % 128 != 0 ||
+        bulk.slot_bytes < piece_bytes * (together ? p.rows : 1) + 127 + 15) {
+        return "the slot does not hold what a copy brings, wherever it starts";
+    }
+    // The table, a barrier for each stage and one for the images; then the images, then the rings.
+    if (bulk.images_at < s.table_bytes + 8 * (int64_t{p.warps} * bulk.stages + 1) ||
+        bulk.images_at % 128 != 0) {
+        return "the images' place";
+    }
+    const int64_t rings = int64_t{p.warps} * bulk.copies * bulk.stages * bulk.slot_bytes;
+    if (plan.shared_bytes < bulk.images_at + s.image_bytes(a.k) + rings) {
         return "shared memory does not hold table, barriers, image and rings";
     }
     return "";

@@ -149,7 +149,7 @@ TEST_CASE("dependent launches keep their order in a replayed graph", "[repeat]")
 }
 
 TEST_CASE("dependent launches of every mapping give the bits of ordinary ones") {
-    samples::for_each_encoding([]<class Encoding>() {
+    samples::for_each_encoding([&]<class Encoding>() {
         const int64_t rows = 37, columns = 3 * Encoding::elements, experts = 3;
         const auto w = samples::random_weights<Encoding>(experts * rows, columns, 2);
         const auto x = samples::gaussian(columns, 3);
