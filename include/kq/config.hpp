@@ -20,6 +20,12 @@
 #    define KQ_UNROLL
 #endif
 
+// Under NVRTC offsetof is libcu++'s, which is no constant expression.
+#if defined(__CUDACC_RTC__)
+#    undef offsetof
+#    define offsetof(type, member) __INTADDR__(&(static_cast<type*>(nullptr)->member))
+#endif
+
 namespace kq {
 
 // libcu++'s integer types also exist where there is no host standard library.

@@ -3,7 +3,7 @@
 
 #include <kq/config.hpp>
 
-#include <cmath>
+#include <cuda/std/cmath>
 #include <nv/target>
 
 /// Single instructions that the dots are made of: PTX on the device, the same function in plain
@@ -137,7 +137,7 @@ KQ_API float fma_rn(float a, float b, float c) {
                       : "+f"(c)
                       : "f"(a), "f"(b));
                   return c;),
-                 (return std::fma(a, b, c);))
+                 (return cuda::std::fma(a, b, c);))
 }
 
 /// `a + b`, rounded to nearest even, subnormals kept.

@@ -16,6 +16,7 @@
 #include <kq/gemv/host_model.hpp>
 #include <kq/gemv/launch.cuh>
 #include <kq/gemv/quantizer.cuh>
+#include <kq/gemv/run_time.hpp>
 #include <kq/gemv/short_k.hpp>
 #include <kq/gemv/tuned.cuh>
 #include <kq/gemv/workspace_pool.cuh>

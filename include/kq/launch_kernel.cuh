@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/config.hpp>
+#include <kq/launch_shape.hpp>
 #include <kq/status.hpp>
 
 #include <cuda_runtime_api.h>
 
 namespace kq::detail {
-
-/// How many threads run a kernel, and with how much dynamic shared memory.
-struct launch_shape {
-    int64_t grid = 0;     ///< thread blocks in x, below 2^31
-    int grid_y = 1;       ///< in y, below 2^16
-    int threads = 0;      ///< of a thread block
-    int shared_bytes = 0; ///< of a thread block
-    /// The most that any launch of the kernel may ask for. A function attribute is shared by all
-    /// host threads, so each launch sets it to the same value.
-    int most_shared_bytes = 0;
-    bool dependent = false; ///< may start before the kernels before it end, and waits for them
-};
 
 /// Launches `kernel`, opting in to shared memory above the default. `name` is the kernel's, for the
 /// status. A failure is taken out of the runtime's last error: the status carries it.

@@ -2,25 +2,10 @@
 #pragma once
 
 #include <kq/activation/image.hpp>
+#include <kq/activation/quantize_parameters.hpp>
 #include <kq/dependent_launch.cuh>
-#include <kq/launch_kernel.cuh>
-
-#include <algorithm>
 
 namespace kq {
-
-/// The argument of the quantizer.
-template <class Element>
-struct quantize_parameters {
-    const Element* x;      ///< [m, k], rows `stride` elements apart
-    int64_t stride;        ///< in elements
-    int blocks;            ///< blocks of a row
-    int padded_blocks;     ///< blocks of a row's tiles, those past its end included
-    int64_t total;         ///< m * padded_blocks
-    unsigned char* images; ///< [m, image_bytes]
-    int64_t image_bytes;   ///< bytes of a quantized row
-    bool vectorized;       ///< whether what a thread loads at once is aligned; set by the launch
-};
 
 namespace detail {
 
@@ -192,12 +177,6 @@ __device__ __forceinline__ void quantize_item(const quantize_parameters<Element>
 
 } // namespace detail
 
-/// The arguments of a quantizer of `Images` image types.
-template <class Element, int Images>
-struct quantizations {
-    quantize_parameters<Element> of[Images];
-};
-
 /// Quantizes activations into images; bit-equal to `quantize_block` and `image::pack`. Slots past a
 /// row's last block are zeroed. Threads loop over blocks, so that no grid is too small.
 ///
@@ -227,43 +206,6 @@ __global__ void __launch_bounds__(32 * Warps)
         int image = 0;
         (quantize.template operator()<Images>(p.of[image++]), ...);
     }
-}
-
-namespace detail {
-
-inline constexpr int quantizer_warps = 4;
-
-} // namespace detail
-
-/// Launches `quantize_kernel`; does nothing where there is no block. Decides `vectorized` itself.
-/// `dependent`: see `launch_options`.
-///
-/// Errors: the CUDA error of the launch.
-template <quantizer_policy Policy, class... Images, activation_element Element>
-status launch_quantizer(quantizations<Element, sizeof...(Images)> p, cudaStream_t stream,
-                        bool dependent = false) {
-    constexpr bool by_warp = Policy == quantizer_policy::warp_per_block;
-    constexpr int warps = detail::quantizer_warps;
-    constexpr int loaded[] = {by_warp ? Images::activation::elements / 32 : 16 ...}; // by a thread
-    int64_t total = 0;
-    for (size_t i = 0; i < sizeof...(Images); ++i) {
-        quantize_parameters<Element>& one = p.of[i];
-        const auto alignment = std::min<uintptr_t>(loaded[i] * sizeof(Element), 16);
-        const auto stride_bytes = static_cast<uintptr_t>(one.stride) * sizeof(Element);
-        one.vectorized = (reinterpret_cast<uintptr_t>(one.x) | stride_bytes) % alignment == 0;
-        total += one.total;
-    }
-    if (total == 0) {
-        return {};
-    }
-    constexpr int64_t most_thread_blocks = 1 << 30;
-    constexpr int at_once = by_warp ? warps : 32 * warps;
-    return detail::launch_kernel(
-        quantize_kernel<Element, warps, Policy, Images...>, "quantize_kernel",
-        {.grid = (std::min)(cuda::ceil_div(total, int64_t{at_once}), most_thread_blocks),
-         .threads = 32 * warps,
-         .dependent = dependent},
-        stream, p);
 }
 
 } // namespace kq

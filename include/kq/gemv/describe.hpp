@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kq/gemv/plan.hpp>
+#include <kq/gemv/policy_name.hpp>
 
 #include <string>
 

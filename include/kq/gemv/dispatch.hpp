@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kq/blocks/encodings.hpp>
-#include <kq/gemv/policy.hpp>
+#include <kq/gemv/policy_name.hpp>
 #include <kq/status.hpp>
 
 #include <cuda/std/type_traits>

@@ -5,9 +5,8 @@
 #include <kq/intrinsics.hpp>
 #include <kq/numeric.hpp>
 
+#include <cuda/std/cmath>
 #include <cuda/std/concepts>
-
-#include <cmath>
 
 namespace kq {
 

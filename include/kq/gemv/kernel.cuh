@@ -3,9 +3,9 @@
 
 #include <kq/dependent_launch.cuh>
 #include <kq/gemv/epilogue.hpp>
+#include <kq/gemv/kernel_parameters.hpp>
 #include <kq/gemv/mainloop.hpp>
 #include <kq/gemv/mapping.hpp>
-#include <kq/gemv/plan.hpp>
 #include <kq/gemv/policy.hpp>
 #include <kq/gemv/ring.cuh>
 
@@ -13,17 +13,6 @@
 #include <nv/target>
 
 namespace kq {
-
-/// The argument of a kernel; the same for every encoding and policy.
-template <row_mapping Mapping, epilogue Epilogue>
-struct kernel_parameters {
-    Mapping mapping;
-    Epilogue epilogue;
-    int64_t units;
-    int blocks;         ///< weight blocks of a row
-    bool early_weights; ///< weights may be read before the preceding kernels end
-    bulk_geometry bulk;
-};
 
 /// What a kernel is composed of, as one type: a class-type template argument on the kernel itself
 /// breaks nvcc's host stub.

@@ -114,12 +114,8 @@ struct gemv {
             !s.ok() || plan.of.is_empty()) {
             return s;
         }
-        return quantizer<image>::template launch<Quantizer>(
-            {.activation = plan.of.activation,
-             .k = plan.of.activation_k,
-             .m = plan.of.activation_rows,
-             .activation_stride = plan.of.activation_stride},
-            {{space}}, stream, device, options);
+        return quantizer<image>::template launch<Quantizer>(activation_rows_of(plan.of), {{space}},
+                                                            stream, device, options);
     }
 
     /// Multiplies the weights with the activation that `quantize` left in the workspace.
@@ -160,12 +156,9 @@ private:
     /// Plans a launch; afterwards `options` are those that the device knows.
     static status plan_with(const arguments& a, workspace space, const device_facts& device,
                             launch_options& options, gemv_plan& plan) {
-        if (options.early_weights && mapping::chosen_on_device) {
-            return status::invalid("early_weights", "is not for weights that ids on the device "
-                                                    "choose");
+        if (const status s = check_options<mapping>(device, options); !s.ok()) {
+            return s;
         }
-        options.dependent = options.dependent && device.compute_capability >= 90;
-        options.early_weights = options.early_weights && options.dependent;
         return plan_launch<Encoding, Epilogue>(Policy, a, space, device, plan);
     }
 
@@ -190,22 +183,9 @@ private:
     static status multiply_by(const arguments& a, const gemv_plan& plan, workspace space,
                               cudaStream_t stream, launch_options options) {
         using composed = config<Encoding, compiled_part(by(Policy, Via)), mapping, Epilogue>;
-        const image_rows images{static_cast<const unsigned char*>(space.data), plan.image_bytes};
-        const kernel_parameters<mapping, Epilogue> p{
-            .mapping = bind<Encoding, Epilogue>(a, images),
-            .epilogue = bind_epilogue<Epilogue>(a.epilogue, plan.of),
-            .units = plan.of.units,
-            .blocks = plan.row_blocks,
-            .early_weights = options.early_weights,
-            .bulk = plan.bulk};
-        return detail::launch_kernel(gemv_kernel<composed>, "gemv_kernel",
-                                     {.grid = plan.grid / plan.blocks_per_unit,
-                                      .grid_y = plan.blocks_per_unit,
-                                      .threads = plan.threads,
-                                      .shared_bytes = plan.shared_bytes,
-                                      .most_shared_bytes = plan.most_shared_bytes,
-                                      .dependent = options.dependent},
-                                     stream, p);
+        return detail::launch_kernel(gemv_kernel<composed>, "gemv_kernel", shape_of(plan, options),
+                                     stream,
+                                     parameters_of<Encoding, Epilogue>(a, plan, space, options));
     }
 };
 

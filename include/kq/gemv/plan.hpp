@@ -4,14 +4,18 @@
 #include <kq/dot/dot.hpp>
 #include <kq/gemv/arguments.hpp>
 #include <kq/gemv/epilogue.hpp>
+#include <kq/gemv/kernel_parameters.hpp>
 #include <kq/gemv/policy.hpp>
 #include <kq/gemv/problem.hpp>
+#include <kq/launch_options.hpp>
+#include <kq/launch_shape.hpp>
 #include <kq/status.hpp>
 
 #include <cuda/cmath>
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 /// The arithmetic of a launch, on the host, without CUDA: what `can_implement`, `workspace_bytes`,
 /// `describe` and `launch` agree on.
@@ -22,19 +26,6 @@ struct device_facts {
     int compute_capability = 0;     ///< 10 * major + minor
     int multiprocessors = 0;        ///< streaming multiprocessors
     int shared_bytes_per_block = 0; ///< most dynamic shared memory of a thread block, opted in
-};
-
-/// How the bulk transport cuts rows and shared memory. In shared memory lie, each 128-byte
-/// aligned: the lookup table, the barriers, the images of a thread block, the rings.
-struct bulk_geometry {
-    int stages = 0;       ///< pieces in a warp's ring
-    int pieces = 0;       ///< pieces of a row
-    int piece_blocks = 0; ///< of a piece, a multiple of the image's tile; the last is shorter
-    int copies = 0;       ///< of a stage: one for each row of a group, or one for all
-    int slot_bytes = 0;   ///< room for what one copy brings, a multiple of 128
-    int row_stride = 0;   ///< bytes between the rows of a group in a stage
-    int images_at = 0;    ///< where the images begin
-    int image_bytes = 0;  ///< of each image: the tiles that a unit's columns touch
 };
 
 /// What will be launched.
@@ -100,12 +91,6 @@ bulk_geometry cut_rows(const policy& p, int row_blocks, bool adjacent, int64_t r
 }
 
 } // namespace detail
-
-/// Where the barriers begin in shared memory, of each warp's stages, then of the images.
-template <dottable Encoding>
-KQ_API constexpr int barriers_at() {
-    return table_bytes<Encoding>;
-}
 
 /// Checks what can be checked without pointers or a device, and computes the sizes.
 ///
@@ -224,6 +209,47 @@ status plan_launch(const policy& p, const Arguments& a, const workspace& space,
         }
     }
     return plan_shape<Encoding, Epilogue>(p, a, device, plan);
+}
+
+/// Checks the options of a launch; afterwards they are those that the device knows.
+///
+/// Errors: early weights that ids on the device choose.
+template <row_mapping Mapping>
+status check_options(const device_facts& device, launch_options& options) {
+    if (options.early_weights && Mapping::chosen_on_device) {
+        return status::invalid("early_weights", "is not for weights that ids on the device choose");
+    }
+    options.dependent = options.dependent && device.compute_capability >= 90;
+    options.early_weights = options.early_weights && options.dependent;
+    return {};
+}
+
+/// How the planned kernel is launched: by no thread block where there is nothing to compute.
+inline launch_shape shape_of(const gemv_plan& plan, launch_options options = {}) {
+    if (plan.of.is_empty()) {
+        return {};
+    }
+    return {.grid = plan.grid / plan.blocks_per_unit,
+            .grid_y = plan.blocks_per_unit,
+            .threads = plan.threads,
+            .shared_bytes = plan.shared_bytes,
+            .most_shared_bytes = plan.most_shared_bytes,
+            .dependent = options.dependent};
+}
+
+/// The argument of the planned kernel.
+template <dottable Encoding, epilogue Epilogue, class Arguments>
+auto parameters_of(const Arguments& a, const gemv_plan& plan, const workspace& space,
+                   launch_options options = {}) {
+    const image_rows images{static_cast<const unsigned char*>(space.data), plan.image_bytes};
+    const auto mapping = bind<Encoding, Epilogue>(a, images);
+    return kernel_parameters<std::remove_const_t<decltype(mapping)>, Epilogue>{
+        .mapping = mapping,
+        .epilogue = bind_epilogue<Epilogue>(a.epilogue, plan.of),
+        .units = plan.of.units,
+        .blocks = plan.row_blocks,
+        .early_weights = options.early_weights,
+        .bulk = plan.bulk};
 }
 
 } // namespace kq

@@ -1,29 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/activation/quantize.cuh>
-#include <kq/dot/dot.hpp>
-#include <kq/gemv/arguments.hpp>
+#include <kq/activation/launch_quantizer.cuh>
 #include <kq/gemv/plan.hpp>
-#include <kq/gemv/problem.hpp>
+#include <kq/gemv/quantizer_plan.hpp>
 #include <kq/launch_options.hpp>
 
-#include <limits>
-
 namespace kq {
-
-/// The image that products with weights of `Encoding` read. Encodings that share it share what a
-/// quantizer wrote.
-template <dottable Encoding>
-using image_of = typename sliced_dot<Encoding>::image;
-
-/// Activation rows to quantize.
-struct activation_rows {
-    input_pointer activation = {}; ///< [m, k], rows `activation_stride` elements apart
-    int64_t k = 0;                 ///< columns, a multiple of every image's block
-    int64_t m = 1;                 ///< rows
-    int64_t activation_stride = 0; ///< in elements, at least k; 0 means k
-};
 
 /// Quantizes an activation into one or several types of image in one launch, so that weights of
 /// several encodings can meet it: each `gemv::multiply` gets the workspace of its `image_of`.
@@ -32,21 +15,9 @@ struct activation_rows {
 ///
 /// `Images`: the types, each once.
 template <class... Images>
-struct quantizer {
-    static constexpr int count = sizeof...(Images);
-    static_assert(count >= 1, "kq: a quantizer needs an image to write");
-
-    /// Memory for each image, 16-byte aligned.
-    struct workspaces {
-        workspace of[count];
-    };
-
-    /// Bytes of workspace that image number `Image` needs; 0 for rows that `launch` refuses.
-    static size_t workspace_bytes(const activation_rows& a, int image) {
-        return check_rows(a).ok() && image >= 0 && image < count
-                   ? static_cast<size_t>(a.m * row_bytes(a.k, image))
-                   : 0;
-    }
+struct quantizer : quantizer_plan<Images...> {
+    using plan = quantizer_plan<Images...>;
+    using workspaces = typename plan::workspaces;
 
     /// Quantizes all rows into every image.
     ///
@@ -55,79 +26,23 @@ struct quantizer {
     template <quantizer_policy Policy = quantizer_policy::warp_per_block>
     static status launch(const activation_rows& a, const workspaces& to, cudaStream_t stream,
                          const device_facts& device, launch_options options = {}) {
-        if (const status s = check_rows(a); !s.ok()) {
+        if (const status s = plan::check(a, to); !s.ok()) {
             return s;
-        }
-        if (a.m == 0 || a.k == 0) {
-            return {};
-        }
-        if (const status s =
-                detail::check_elements("activation", a.activation.data, a.activation.type);
-            !s.ok()) {
-            return s;
-        }
-        for (int i = 0; i < count; ++i) {
-            if (to.of[i].data == nullptr || to.of[i].bytes < workspace_bytes(a, i)) {
-                return status::invalid("workspace", "must hold workspace_bytes(rows, image) bytes "
-                                                    "each");
-            }
-            if (!detail::is_aligned(to.of[i].data, 16)) {
-                return status::invalid("workspace", "must be 16-byte aligned");
-            }
         }
         const bool dependent = options.dependent && device.compute_capability >= 90;
+        const auto launch_as = [&]<class Element>() {
+            return launch_quantizer<Policy, Images...>(plan::template parameters<Element>(a, to),
+                                                       stream, dependent);
+        };
         switch (a.activation.type) {
         case element_type::f16:
-            return launch_as<f16, Policy>(a, to, stream, dependent);
+            return launch_as.template operator()<f16>();
         case element_type::bf16:
-            return launch_as<bf16, Policy>(a, to, stream, dependent);
+            return launch_as.template operator()<bf16>();
         case element_type::f32:
             break;
         }
-        return launch_as<float, Policy>(a, to, stream, dependent);
-    }
-
-private:
-    static int64_t row_bytes(int64_t k, int image) {
-        const int64_t bytes[] = {Images::row_bytes(k / Images::activation::elements)...};
-        return bytes[image];
-    }
-
-    static status check_rows(const activation_rows& a) {
-        if (const status s = detail::check_count("m", a.m); !s.ok()) {
-            return s;
-        }
-        if (a.k < 0 || ((a.k % Images::activation::elements != 0) || ...)) {
-            return status::invalid("k", "must be a non-negative multiple of every image's block");
-        }
-        if (((Images::tiles(a.k / Images::activation::elements) >
-              (std::numeric_limits<int>::max)() / Images::tile_bytes) ||
-             ...)) {
-            return status::invalid("k", "a quantized activation row must stay below 2^31 bytes");
-        }
-        return detail::check_stride("activation_stride", a.activation_stride, a.k, a.m);
-    }
-
-    template <class Element, quantizer_policy Policy>
-    static status launch_as(const activation_rows& a, const workspaces& to, cudaStream_t stream,
-                            bool dependent) {
-        int i = 0;
-        const auto parameters = [&]<class Image>() {
-            const int64_t blocks = a.k / Image::activation::elements;
-            const int64_t padded = Image::tiles(blocks) * Image::tile_blocks;
-            return quantize_parameters<Element>{
-                .x = static_cast<const Element*>(a.activation.data),
-                .stride = detail::stride_or(a.activation_stride, a.k),
-                .blocks = static_cast<int>(blocks),
-                .padded_blocks = static_cast<int>(padded),
-                .total = a.m * padded,
-                .images = static_cast<unsigned char*>(to.of[i++].data),
-                .image_bytes = Image::row_bytes(blocks),
-                .vectorized = false};
-        };
-        return launch_quantizer<Policy, Images...>(
-            quantizations<Element, count>{{parameters.template operator()<Images>()...}}, stream,
-            dependent);
+        return launch_as.template operator()<float>();
     }
 };
 
