@@ -260,7 +260,7 @@ struct tried {
 };
 
 /// At most `most` kernels that serve all problems with the least loss: one after the other the one
-/// that helps most, while it helps by half a percent.
+/// that helps most, while it helps by two in a thousand.
 std::vector<kq::policy> choose_kernels(const std::vector<const tried*>& problems, size_t most) {
     std::vector<kq::policy> candidates;
     for (const tried* t : problems) {
@@ -289,7 +289,7 @@ std::vector<kq::policy> choose_kernels(const std::vector<const tried*>& problems
                 next = candidate;
             }
         }
-        if (least > loss_before - 0.005 * static_cast<double>(problems.size())) {
+        if (least > loss_before - 0.002 * static_cast<double>(problems.size())) {
             break;
         }
         chosen.push_back(next);

@@ -113,7 +113,7 @@ public:
         warp = __shfl_sync(~0u, thread / 32, 0);
         lane = thread % 32;
         unit = int64_t{blockIdx.x} * batch;
-        units = static_cast<int>(min(int64_t{batch}, p.units - unit));
+        units = static_cast<int>((min)(int64_t{batch}, p.units - unit));
         first_group = blockIdx.y + gridDim.y * warp;
         group_step = gridDim.y * policy.warps;
         groups = (static_cast<unsigned>(p.mapping.n) + group_rows - 1) / group_rows;
@@ -284,7 +284,7 @@ public:
             const unsigned char* source = source_of(i);
             // The tiles that a segment touches may be fewer than it might touch.
             const auto size =
-                static_cast<uint32_t>(min(int64_t{bytes}, int64_t{end_of(i) - source}));
+                static_cast<uint32_t>((min)(int64_t{bytes}, int64_t{end_of(i) - source}));
             if (size != 0) {
                 barrier.copy(place + i * bytes, source, size);
             }

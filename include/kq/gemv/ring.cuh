@@ -5,7 +5,6 @@
 #include <kq/gemv/mapping.hpp>
 #include <kq/memory.hpp>
 
-#include <cuda/cmath>
 #include <cuda/ptx>
 
 namespace kq::detail {
@@ -78,8 +77,8 @@ public:
                                          const weight_row& row, piece part) const {
         const auto address = reinterpret_cast<uintptr_t>(part.bytes);
         // The 16-byte units that bring the piece, cut to those that lie inside the matrix.
-        const uintptr_t from = cuda::round_down(address, uintptr_t{16});
-        const uintptr_t to = cuda::round_up(address + part.size, uintptr_t{16});
+        const uintptr_t from = address & ~uintptr_t{15};
+        const uintptr_t to = (address + part.size + 15) & ~uintptr_t{15};
         const uintptr_t start = (max)(from, reinterpret_cast<uintptr_t>(row.first_unit));
         const uintptr_t end = (min)(to, reinterpret_cast<uintptr_t>(row.last_unit));
         const bool taken = lane_ < count;

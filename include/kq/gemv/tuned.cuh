@@ -153,10 +153,10 @@ private:
     static status with_policy(const arguments& a, const device_facts& device, Call&& call) {
         const int chosen = set.find(choose(a, device));
         status result;
-        [&]<int... I>(cuda::std::integer_sequence<int, I...>) {
-            (void)((I == chosen &&
-                    (result =
-                         call.template operator()<gemv<Encoding, set.of[I], Mapping, Epilogue>>(),
+        [&]<int... Index>(cuda::std::integer_sequence<int, Index...>) {
+            (void)((Index == chosen &&
+                    (result = call.template
+                              operator()<gemv<Encoding, set.of[Index], Mapping, Epilogue>>(),
                      true)) ||
                    ...);
         }
