@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs what was built in BIN (build/all/bin) on a machine with a GPU. OUT: the folder for results.
-#   scripts/gpu-run.sh tests|sanitizers|benchmarks|tune ...
+#   scripts/gpu-run.sh tests|sanitizers|benchmarks|counters|tune ...
 set -u
 cd "$(dirname "$0")/.." || exit 1
 bin=${BIN:-build/all/bin}
@@ -27,7 +27,7 @@ for what in "$@"; do
         run gpu-tests-fast-math "$bin/kq_test_gpu_fast_math"
         ;;
     sanitizers)
-        for tool in memcheck racecheck initcheck synccheck; do
+        for tool in ${TOOLS:-memcheck initcheck synccheck racecheck}; do
             run "sanitizer-$tool" timeout 600 compute-sanitizer --tool "$tool" --error-exitcode 9 \
                 "$bin/kq_test_gpu" '~[large]~[repeat]~[error]'
         done
@@ -35,6 +35,28 @@ for what in "$@"; do
     benchmarks)
         run gemv-benchmark "$bin/gemv_benchmark" --benchmark_out="$out/gemv.json" \
             --benchmark_out_format=json --benchmark_counters_tabular=true
+        ;;
+    counters) # what limits a product: instructions, pipes, waits, bytes
+        for encoding in q2_k q3_k q4_k q5_k q6_k q8_0 iq2_xxs iq3_xxs; do
+            for shape in 129280x7168 14336x4096; do
+                ncu --clock-control none --csv --kernel-name regex:gemv_kernel --launch-count 1 \
+                    --metrics "$(tr -d '\n ' <<< '
+                        gpu__time_duration.sum,
+                        dram__bytes_read.sum,
+                        smsp__inst_executed.sum,
+                        smsp__issue_active.avg.pct_of_peak_sustained_active,
+                        sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active,
+                        sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active,
+                        sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active,
+                        l1tex__data_pipe_lsu_wavefronts_mem_shared.avg.pct_of_peak_sustained_elapsed,
+                        sm__cycles_active.avg,
+                        sm__cycles_elapsed.max')" \
+                    "$bin/gemv_benchmark" \
+                    --benchmark_filter="^$encoding/$shape/multiply/m1/plain" 2> /dev/null |
+                    grep '^"' | sed "s|^|\"$encoding/$shape\",|"
+            done
+        done > "$out/counters.csv"
+        echo "== counters"; wc -l "$out/counters.csv"
         ;;
     tune)
         run tune "$bin/kq_tune" --batches 1,2,4,8 --csv "$out/tune.csv" --header "$out/rows.inc"

@@ -216,7 +216,7 @@ std::string broken_rule(const subject& s, const kq::dense_arguments& a, const kq
     if (together && (bulk.pieces != 1 || bulk.row_stride != plan.row_bytes)) {
         return "rows that are copied together but cut";
     }
-    if (!together && bulk.row_stride != bulk.slot_bytes) {
+    if (!together && p.rows != 1 && bulk.row_stride != bulk.slot_bytes) {
         return "the distance between rows";
     }
     if (bulk.slot_bytes % 128 != 0 ||

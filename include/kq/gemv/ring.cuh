@@ -6,6 +6,7 @@
 #include <kq/memory.hpp>
 
 #include <cuda/ptx>
+#include <nv/target>
 
 namespace kq::detail {
 
@@ -83,7 +84,8 @@ public:
         const uintptr_t end = (min)(to, reinterpret_cast<uintptr_t>(row.last_unit));
         const bool taken = lane_ < count;
         const uint32_t bytes = taken && start < end ? static_cast<uint32_t>(end - start) : 0;
-        const uint32_t total = __reduce_add_sync(~0u, bytes);
+        uint32_t total = 0;
+        NV_IF_TARGET(NV_PROVIDES_SM_90, (total = __reduce_add_sync(~0u, bytes);))
         if (lane_ == 0) {
             barrier(stage).expect(total);
         }
