@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catch.hpp"
+#include "nvrtc/products.hpp"
+#include "nvrtc/program.hpp"
+
+#include <kq/dot/q8_0_aligned.hpp>
+
+namespace {
+
+/// Compiles a product and looks for its kernels.
+template <class Gemv>
+void compile(const kq::policy& policy, kq::transport via, int capability) {
+    const std::string multiply = Gemv::kernel_name(policy, via);
+    const std::string quantize = Gemv::quantizer_name(kq::element_type::f16);
+    INFO(multiply << ", compute capability " << capability);
+    const nvrtc::program program(Gemv::source(), {multiply, quantize}, capability);
+    CHECK(program.holds(program.lowered(multiply)));
+    CHECK(program.holds(program.lowered(quantize)));
+    CHECK_FALSE(program.holds("no_such_kernel"));
+}
+
+} // namespace
+
+TEST_CASE("NVRTC compiles policies that are known at run time only, for several GPUs") {
+    for (const nvrtc::product& p : nvrtc::products) {
+        nvrtc::with_encoding(p, [&]<class Encoding>() {
+            using gemv = kq::run_time_gemv<Encoding>;
+            compile<gemv>(p.policy, p.policy.via, 90);
+            if (p.policy.via == kq::transport::direct) {
+                compile<gemv>(p.policy, p.policy.via, 80);
+            }
+        });
+    }
+}
+
+TEST_CASE("NVRTC compiles the kernels of every encoding, mapping and epilogue") {
+    using namespace kq::mappings;
+    using namespace kq::epilogues;
+    const kq::policy policy{.warps = 4};
+    constexpr auto bulk = kq::transport::bulk;
+    std::string source;
+    std::vector<std::string> names;
+    const auto add = [&]<class Gemv>() {
+        source += Gemv::source(); // texts of several products may follow each other
+        names.push_back(Gemv::kernel_name(policy, bulk));
+        names.push_back(Gemv::quantizer_name(kq::element_type::bf16));
+    };
+    [&]<class... Encodings>(kq::type_list<Encodings...>) {
+        (add.template operator()<kq::run_time_gemv<Encodings>>(), ...);
+    }(kq::encodings{});
+    add.operator()<kq::run_time_gemv<kq::q8_0_aligned>>();
+    add.operator()<kq::run_time_gemv<kq::q4_0, stacked, gated>>();
+    add.operator()<kq::run_time_gemv<kq::q4_0, grouped, gated>>();
+    add.operator()<kq::run_time_gemv<kq::q4_0, grouped, weighted_sum>>();
+    add.operator()<kq::run_time_gemv<kq::q4_0, block_diagonal>>();
+    const nvrtc::program program(source, names, 90);
+    for (const std::string& name : names) {
+        INFO(name);
+        CHECK(program.holds(program.lowered(name)));
+    }
+}
