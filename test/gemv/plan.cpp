@@ -543,6 +543,16 @@ TEST_CASE("automatic falls back to direct where the image does not fit into shar
     });
 }
 
+TEST_CASE("rows of no block have a stage by bulk, at which the kernel's warps meet") {
+    constexpr kq::policy bulk = by(kq::policies::warp, kq::transport::bulk);
+    for_each_subject([&](const subject& s) {
+        const planned p = plan_of(s, good_arguments(64, 1, 0), good_workspace(), hopper, bulk);
+        CHECK(p.outcome.ok());
+        CHECK(p.plan.bulk.stages == 1);
+        CHECK(p.plan.bulk.pieces == 0);
+    });
+}
+
 TEST_CASE("every image size is planned, up to and past the end of shared memory") {
     for_each_subject([](const subject& s) {
         bool fitted = true;

@@ -11,7 +11,7 @@ namespace kq {
 /// How the bulk transport cuts rows and shared memory. In shared memory lie, each 128-byte
 /// aligned: the lookup table, the barriers, the images of a thread block, the rings.
 struct bulk_geometry {
-    int stages = 0;       ///< pieces in a warp's ring
+    int stages = 0;       ///< pieces in a warp's ring, at least one
     int pieces = 0;       ///< pieces of a row
     int piece_blocks = 0; ///< of a piece, a multiple of the image's tile; the last is shorter
     int copies = 0;       ///< of a stage: one for each row of a group, or one for all

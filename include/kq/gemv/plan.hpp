@@ -153,6 +153,8 @@ status plan_shape(const policy& p, const Arguments& a, const device_facts& devic
         }
         if (capable && (plan.bulk.pieces > 0 || plan.row_blocks == 0)) {
             plan.via = transport::bulk;
+            // The kernel meets at its first stage, also where rows have no block.
+            plan.bulk.stages = (std::max)(plan.bulk.stages, 1);
             plan.bulk.images_at = images_at;
             plan.bulk.image_bytes = staged.image_bytes;
             const int slots = p.warps * plan.bulk.stages * plan.bulk.copies;
