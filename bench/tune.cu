@@ -301,12 +301,12 @@ std::vector<kq::policy> choose_kernels(const std::vector<const tried*>& problems
 std::string row_of(const problem& p, const measurement& best, const kq::device_facts& device) {
     std::ostringstream s;
     const kq::policy& f = best.fields;
-    s << "    {" << device.compute_capability << ", encoding::" << kq::name_of(p.encoding)
-      << ", row_mapping::" << name_of(p.mapping) << ", " << p.n << ", " << p.k << ", " << p.batch
-      << ", {" << f.lanes << ", " << f.rows << ", " << f.prefetch << ", " << f.batch << ", "
-      << f.warps << ", " << f.stages << ", " << f.piece_bytes
-      << ", transport::" << (f.via == kq::transport::bulk ? "bulk" : "direct") << "}, " << best.us
-      << "f, " << best.us_dependent << "f},\n";
+    s << "    {" << device.compute_capability << ", kq::encoding::" << kq::name_of(p.encoding)
+      << ", kq::tuning::row_mapping::" << name_of(p.mapping) << ", " << p.n << ", " << p.k << ", "
+      << p.batch << ", {" << f.lanes << ", " << f.rows << ", " << f.prefetch << ", " << f.batch
+      << ", " << f.warps << ", " << f.stages << ", " << f.piece_bytes
+      << ", kq::transport::" << (f.via == kq::transport::bulk ? "bulk" : "direct") << "}, "
+      << best.us << "f, " << best.us_dependent << "f},\n";
     return s.str();
 }
 
