@@ -11,7 +11,8 @@ if ! command -v nvcc > /dev/null; then
 fi
 
 missing=()
-for package in g++ cmake ninja-build catch2 libcli11-dev nlohmann-json3-dev libbenchmark-dev pkgconf; do
+for package in g++ cmake ninja-build catch2 libcli11-dev nlohmann-json3-dev libbenchmark-dev \
+    pkgconf clang libclang-rt-dev; do
     dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q 'ok installed' ||
         missing+=("$package")
 done

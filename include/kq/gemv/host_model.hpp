@@ -104,6 +104,9 @@ private:
     /// `weights`: [blocks] blocks. `tiles`: the image from the tile of its first block on.
     static float dot_rows(const unsigned char* weights, const unsigned char* tiles, int first_slot,
                           int blocks) {
+        if (blocks == 0) {
+            return 0; // and there may be no weights to point at
+        }
         static const std::vector<uint32_t> table = make_table();
         float sums[lanes];
         for (int l = 0; l < lanes; ++l) {
