@@ -25,6 +25,7 @@ for what in "$@"; do
     tests)
         run gpu-tests "$bin/kq_test_gpu" --durations yes
         run gpu-tests-fast-math "$bin/kq_test_gpu_fast_math"
+        run gpu-tests-nvrtc "$bin/kq_test_nvrtc_gpu"
         ;;
     sanitizers)
         for tool in ${TOOLS:-memcheck initcheck synccheck racecheck}; do

@@ -5,6 +5,9 @@
 
 #include <kq/dot/q8_0_aligned.hpp>
 
+#include <fstream>
+#include <sstream>
+
 namespace {
 
 /// Compiles a product and looks for its kernels.
@@ -54,6 +57,20 @@ TEST_CASE("NVRTC compiles the kernels of every encoding, mapping and epilogue") 
     add.operator()<kq::run_time_gemv<kq::q4_0, grouped, weighted_sum>>();
     add.operator()<kq::run_time_gemv<kq::q4_0, block_diagonal>>();
     const nvrtc::program program(source, names, 90);
+    for (const std::string& name : names) {
+        INFO(name);
+        CHECK(program.holds(program.lowered(name)));
+    }
+}
+
+TEST_CASE("NVRTC compiles the CuPy example's kernels") {
+    std::ifstream file("examples/cupy/kernels.cu");
+    std::stringstream source;
+    source << "#define KQ_WARPS 8\n#define KQ_ROWS 2\n" << file.rdbuf();
+    const std::vector<std::string> names = {"quantize<kq::q4_k, float>",
+                                            "quantize<kq::q8_0, kq::f16>", "multiply<kq::q4_k>",
+                                            "multiply<kq::q8_0>"};
+    const nvrtc::program program(source.str(), names, 80);
     for (const std::string& name : names) {
         INFO(name);
         CHECK(program.holds(program.lowered(name)));

@@ -177,14 +177,10 @@ __device__ __forceinline__ void quantize_item(const quantize_parameters<Element>
 
 } // namespace detail
 
-/// Quantizes activations into images; bit-equal to `quantize_block` and `image::pack`. Slots past a
-/// row's last block are zeroed. Threads loop over blocks, so that no grid is too small.
-///
-/// `Element`: the activation's type. `Warps`: of a thread block. `Policy`: which threads quantize a
-/// block; never changes a bit. `Images`: the images' layouts, one for each of the parameters.
+/// The work of a thread block of `quantize_kernel`, for a kernel of your own with `32 * Warps`
+/// threads.
 template <class Element, int Warps, quantizer_policy Policy, class... Images>
-__global__ void __launch_bounds__(32 * Warps)
-    quantize_kernel(const __grid_constant__ quantizations<Element, sizeof...(Images)> p) {
+__device__ __forceinline__ void run_quantizer(const quantizations<Element, sizeof...(Images)>& p) {
     constexpr int sharers = Policy == quantizer_policy::warp_per_block ? 32 : 1;
     constexpr int at_once = 32 * Warps / sharers; // blocks of a thread block
     const int thread = static_cast<int>(threadIdx.x);
@@ -206,6 +202,17 @@ __global__ void __launch_bounds__(32 * Warps)
         int image = 0;
         (quantize.template operator()<Images>(p.of[image++]), ...);
     }
+}
+
+/// Quantizes activations into images; bit-equal to `quantize_block` and `image::pack`. Slots past a
+/// row's last block are zeroed. Threads loop over blocks, so that no grid is too small.
+///
+/// `Element`: the activation's type. `Warps`: of a thread block. `Policy`: which threads quantize a
+/// block; never changes a bit. `Images`: the images' layouts, one for each of the parameters.
+template <class Element, int Warps, quantizer_policy Policy, class... Images>
+__global__ void __launch_bounds__(32 * Warps)
+    quantize_kernel(const __grid_constant__ quantizations<Element, sizeof...(Images)> p) {
+    run_quantizer<Element, Warps, Policy, Images...>(p);
 }
 
 } // namespace kq
