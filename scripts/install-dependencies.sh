@@ -12,7 +12,7 @@ fi
 
 missing=()
 for package in g++ cmake ninja-build catch2 libcli11-dev nlohmann-json3-dev libbenchmark-dev \
-    doxygen pkgconf; do
+    doxygen pkgconf clang libclang-rt-dev; do
     dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q 'ok installed' ||
         missing+=("$package")
 done

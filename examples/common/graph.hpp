@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "common/cuda.hpp"
+
+#include <span>
+#include <vector>
+
+namespace common {
+
+/// A stream and its device.
+struct device_stream {
+    int device;
+    cudaStream_t stream;
+};
+
+/// Captures what `enqueue()` puts on the streams: a graph for each of them.
+template <class Enqueue>
+std::vector<executable_handle> capture(std::span<const device_stream> on, Enqueue&& enqueue) {
+    for (const device_stream& each : on) {
+        require(cudaSetDevice(each.device), "cudaSetDevice");
+        require(cudaStreamBeginCapture(each.stream, cudaStreamCaptureModeThreadLocal),
+                "cudaStreamBeginCapture");
+    }
+    enqueue();
+    std::vector<executable_handle> executables;
+    for (const device_stream& each : on) {
+        require(cudaSetDevice(each.device), "cudaSetDevice");
+        cudaGraph_t captured = nullptr;
+        require(cudaStreamEndCapture(each.stream, &captured), "cudaStreamEndCapture");
+        const graph_handle graph(captured);
+        cudaGraphExec_t executable = nullptr;
+        require(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
+        executables.emplace_back(executable);
+    }
+    return executables;
+}
+
+/// The median time of replaying the graphs together, in seconds; that of the slowest stream counts.
+///
+/// The number of replays is fixed, so that processes whose graphs meet in collectives agree on it.
+inline double replay_seconds(std::span<const device_stream> on,
+                             std::span<const executable_handle> graphs) {
+    constexpr int warm_up_replays = 3;
+    constexpr int timed_replays = 15;
+    std::vector<event_handle> starts;
+    std::vector<event_handle> stops;
+    for (const device_stream& each : on) {
+        require(cudaSetDevice(each.device), "cudaSetDevice");
+        starts.push_back(make_event());
+        stops.push_back(make_event());
+    }
+    std::vector<double> times;
+    for (int replay = 0; replay < warm_up_replays + timed_replays; ++replay) {
+        for (std::size_t i = 0; i < on.size(); ++i) {
+            require(cudaSetDevice(on[i].device), "cudaSetDevice");
+            require(cudaEventRecord(starts[i].get(), on[i].stream), "cudaEventRecord");
+            require(cudaGraphLaunch(graphs[i].get(), on[i].stream), "cudaGraphLaunch");
+            require(cudaEventRecord(stops[i].get(), on[i].stream), "cudaEventRecord");
+        }
+        float slowest = 0;
+        for (std::size_t i = 0; i < on.size(); ++i) {
+            float milliseconds = 0;
+            require(cudaEventSynchronize(stops[i].get()), "cudaEventSynchronize");
+            require(cudaEventElapsedTime(&milliseconds, starts[i].get(), stops[i].get()),
+                    "cudaEventElapsedTime");
+            slowest = std::max(slowest, milliseconds);
+        }
+        if (replay >= warm_up_replays) {
+            times.push_back(slowest / 1e3);
+        }
+    }
+    std::nth_element(times.begin(), times.begin() + timed_replays / 2, times.end());
+    return times[timed_replays / 2];
+}
+
+} // namespace common

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// libFuzzer calls this with bytes of its making: the GGUF reader refuses them in one printable line,
+// or every byte and every name of the file it returns can be used.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+
+#include "gguf/reader.hpp"
+#include "gguf/types.hpp"
+
+namespace {
+
+void require(bool holds) {
+    if (!holds) {
+        std::abort();
+    }
+}
+
+void use(const gguf::file& file, std::span<const std::byte> image) {
+    unsigned sum = 0;
+    for (const gguf::tensor& tensor : file.tensors()) {
+        require(file.find(tensor.name) == &tensor);
+        require(gguf::find_type(tensor.type) != nullptr);
+        require(tensor.bytes.data() >= image.data() &&
+                tensor.bytes.data() + tensor.bytes.size() <= image.data() + image.size());
+        for (const std::byte stored : tensor.bytes) {
+            sum += std::to_integer<unsigned>(stored);
+        }
+    }
+    volatile unsigned kept = sum; // so that the bytes are read
+    static_cast<void>(kept);
+    require(file.near_names("blk.0", 3).size() <= 3);
+    file.metadata_string("general.name");
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const auto image = std::as_bytes(std::span(data, size));
+    try {
+        use(gguf::file::parse(image), image);
+    } catch (const gguf::error& refusal) {
+        require(std::ranges::all_of(std::string_view(refusal.what()),
+                                    [](char c) { return c >= 0x20 && c <= 0x7e; }));
+    }
+    return 0;
+}
