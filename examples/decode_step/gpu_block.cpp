@@ -67,13 +67,15 @@ kq::device_facts current_device() {
     return facts;
 }
 
+/// Copies numbers on the stream that will read them: it does not wait for copies on another one.
 template <class T>
-common::device_memory upload(const std::vector<T>& numbers) {
+common::device_memory upload(const std::vector<T>& numbers, cudaStream_t stream) {
     const std::size_t bytes = numbers.size() * sizeof(T);
     common::device_memory memory = common::allocate(bytes);
     if (bytes != 0) {
-        require(cudaMemcpy(memory.get(), numbers.data(), bytes, cudaMemcpyHostToDevice),
-                "cudaMemcpy");
+        require(
+            cudaMemcpyAsync(memory.get(), numbers.data(), bytes, cudaMemcpyHostToDevice, stream),
+            "cudaMemcpyAsync");
     }
     return memory;
 }
@@ -91,11 +93,11 @@ gpu_block::gpu_block(const block& b, const token& t)
       copies_(common::copies_for(turns_ * b.bytes_read(), pitch_of(b), most_copies)),
       facts_(current_device()),
       weights_(common::allocate(copies_ * pitch_of(b))),
-      x_(upload(t.x)),
+      x_(upload(t.x, stream_.get())),
       inner_(common::allocate(static_cast<std::size_t>(b.slots() * b.inner()) * sizeof(float))),
       y_(common::allocate(t.x.size() * sizeof(float))),
-      ids_(upload(t.ids)),
-      term_weights_(upload(t.term_weights)) {
+      ids_(upload(t.ids, stream_.get())),
+      term_weights_(upload(t.term_weights, stream_.get())) {
     auto* const first = as<std::byte>(weights_);
     to_device(b.gate, first, stream_.get());
     to_device(b.up, first + padded(b.gate), stream_.get());

@@ -34,11 +34,13 @@ common::device_memory allocate_floats(std::size_t count) {
     return common::allocate(count * sizeof(float));
 }
 
-common::device_memory upload(const std::vector<float>& numbers) {
+/// Copies numbers on the stream that will read them: it does not wait for copies on another one.
+common::device_memory upload(const std::vector<float>& numbers, cudaStream_t stream) {
     common::device_memory memory = allocate_floats(numbers.size());
-    require(cudaMemcpy(memory.get(), numbers.data(), numbers.size() * sizeof(float),
-                       cudaMemcpyHostToDevice),
-            "cudaMemcpy");
+    require(cudaMemcpyAsync(memory.get(), numbers.data(), numbers.size() * sizeof(float),
+                            cudaMemcpyHostToDevice, stream),
+            "cudaMemcpyAsync");
+    require(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); // then they may go
     return memory;
 }
 
@@ -111,7 +113,7 @@ worker::worker(const problem& p, int ranks, int rank, int device)
       rows_of_rank_(static_cast<std::size_t>(part_size(p.n, ranks))),
       gathered_count_(static_cast<std::size_t>(ranks) * rows_of_rank_),
       stream_(stream_on(device)),
-      x_(upload(common::gaussian(p.k, p.seed))),
+      x_(upload(common::gaussian(p.k, p.seed), stream_.get())),
       gathered_(allocate_floats(gathered_count_)),
       sum_(allocate_floats(n_)),
       expected_(allocate_floats(n_)),
