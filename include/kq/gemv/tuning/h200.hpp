@@ -5,8 +5,10 @@
 
 namespace kq::tuning {
 
-/// Measured on one NVIDIA H200 with CUDA 13.0 by `kq_tune --batches 1,2,4,8 --header`: compute
-/// capability, encoding, mapping, n, k, batch, policy, us of a launch, us of a dependent launch.
+/// Measured on one NVIDIA H200 with CUDA 13.0: compute capability, encoding, mapping, n, k, batch,
+/// policy, us of a launch, us of a dependent launch. The policies are the fastest in
+/// bench/results/h200/tune.csv, by `kq_tune --batches 1,2,4,8`, under the rule of `--kernels 3`; the
+/// times are those of `gemv_benchmark` with these policies afterwards.
 inline constexpr row h200[] = {
     // clang-format off
     {90, encoding::q4_0, row_mapping::dense, 4096, 4096, 1, {32, 1, 1, 1, 16, 2, 4608, transport::bulk}, 4.90f, 4.21f},
