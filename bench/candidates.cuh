@@ -64,8 +64,8 @@ std::vector<candidate<kq::dense_arguments>> candidates<Encoding>::dense() {
                 bulk(1, 16, 3, 2304), bulk(2, 16, 1, whole_row), bulk(2, 16, 2, whole_row),
                 bulk(2, 16, 2, 2304), bulk(2, 16, 2, 1152), bulk(2, 16, 3, 1152),
                 bulk(4, 16, 1, whole_row), bulk(4, 16, 2, whole_row), bulk(4, 16, 2, 1152),
-                bulk(4, 15, 1, whole_row), bulk(4, 8, 1, whole_row), bulk(4, 8, 2, whole_row),
-                bulk(4, 8, 2, 2304)>();
+                bulk(4, 13, 1, whole_row), bulk(4, 19, 1, whole_row), bulk(4, 8, 1, whole_row),
+                bulk(4, 8, 2, whole_row), bulk(4, 8, 2, 2304)>();
 }
 
 template <class Encoding>

@@ -70,9 +70,6 @@ static __global__ void __launch_bounds__(512)
     if (threadIdx.x % 32 == 0) {
         for (int s = 0; s < stages; ++s) {
             barrier(s).init();
-        }
-        cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
-        for (int s = 0; s < stages; ++s) {
             fill(s);
         }
         uint32_t parity = 0;

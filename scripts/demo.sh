@@ -11,7 +11,7 @@ case $model in
 "" | /*) ;;
 *) model=$here/$model ;;
 esac
-source scripts/install-dependencies.sh
+source scripts/install-dependencies.sh demo
 
 cmake --preset gpu
 cmake --build --preset gpu --target gguf_gemv

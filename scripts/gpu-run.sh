@@ -27,10 +27,33 @@ for what in "$@"; do
         run gpu-tests-fast-math "$bin/kq_test_gpu_fast_math"
         run gpu-tests-nvrtc "$bin/kq_test_nvrtc_gpu"
         ;;
-    sanitizers)
+    sanitizers) # side by side: their work is on the CPU; racecheck's, the most, in shards
+        tests='~[large]~[repeat]~[error]'
+        shards=6
+        "$bin/kq_test_gpu" --list-test-names-only "$tests" |
+            awk -v out="$out/racecheck-tests." "{ print > (out NR % $shards) }"
+        sanitize() { # sanitize NAME TOOL TESTS...
+            local name=$1 tool=$2
+            shift 2
+            timeout 590 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/kq_test_gpu" \
+                "$@" > "$out/sanitizer-$name.txt" 2>&1
+            echo $? > "$out/sanitizer-$name.code"
+        }
         for tool in ${TOOLS:-memcheck initcheck synccheck racecheck}; do
-            run "sanitizer-$tool" timeout 600 compute-sanitizer --tool "$tool" --error-exitcode 9 \
-                "$bin/kq_test_gpu" '~[large]~[repeat]~[error]'
+            if [ "$tool" = racecheck ]; then
+                for ((shard = 0; shard < shards; shard++)); do
+                    sanitize racecheck-$shard racecheck --input-file "$out/racecheck-tests.$shard" &
+                done
+            else
+                sanitize "$tool" "$tool" "$tests" &
+            fi
+        done
+        wait
+        for code in "$out"/sanitizer-*.code; do
+            echo "== $(basename "${code%.code}")"
+            tail -n 3 "${code%.code}.txt"
+            echo "exit code $(cat "$code")"
+            [ "$(cat "$code")" = 0 ] || failed=1
         done
         ;;
     benchmarks)

@@ -3,7 +3,7 @@
 # need a GPU are skipped where none is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-source scripts/install-dependencies.sh
+source scripts/install-dependencies.sh test
 
 cmake --preset all
 cmake --build --preset all

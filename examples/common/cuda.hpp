@@ -90,14 +90,17 @@ inline std::size_t cold_bytes() {
     return 3 * static_cast<std::size_t>(bytes);
 }
 
-/// How many copies of something make the L2 cache forget each before its next use; at most as many
-/// as fit into half of the free memory.
+/// How many copies of something make the L2 cache forget each before its next use; at most `most`,
+/// and as many as fit into half of the free memory.
 /// `pitch`: bytes of a copy. `used_bytes`: those of them that pass the cache before the next copy.
-inline std::size_t copies_for(std::size_t used_bytes, std::size_t pitch, std::size_t most) {
+/// `other_bytes`: of memory that passes the cache too, the same with every copy.
+inline std::size_t copies_for(std::size_t used_bytes, std::size_t pitch, std::size_t most,
+                              std::size_t other_bytes = 0) {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
     require(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
-    const std::size_t copies = cuda::ceil_div(cold_bytes(), std::max(used_bytes, std::size_t{1}));
+    const std::size_t missing = cold_bytes() - std::min(cold_bytes(), other_bytes);
+    const std::size_t copies = cuda::ceil_div(missing, std::max(used_bytes, std::size_t{1}));
     return std::max(std::min({copies, most, free_bytes / 2 / std::max(pitch, std::size_t{1})}),
                     std::size_t{1});
 }

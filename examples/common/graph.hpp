@@ -23,14 +23,18 @@ std::vector<executable_handle> capture(std::span<const device_stream> on, Enqueu
                 "cudaStreamBeginCapture");
     }
     enqueue();
-    std::vector<executable_handle> executables;
+    // All captures end before the first graph is made executable: a thread that captures may not.
+    std::vector<graph_handle> graphs;
     for (const device_stream& each : on) {
-        require(cudaSetDevice(each.device), "cudaSetDevice");
         cudaGraph_t captured = nullptr;
         require(cudaStreamEndCapture(each.stream, &captured), "cudaStreamEndCapture");
-        const graph_handle graph(captured);
+        graphs.emplace_back(captured);
+    }
+    std::vector<executable_handle> executables;
+    for (std::size_t i = 0; i < on.size(); ++i) {
+        require(cudaSetDevice(on[i].device), "cudaSetDevice");
         cudaGraphExec_t executable = nullptr;
-        require(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
+        require(cudaGraphInstantiate(&executable, graphs[i].get(), 0), "cudaGraphInstantiate");
         executables.emplace_back(executable);
     }
     return executables;

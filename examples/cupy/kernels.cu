@@ -60,5 +60,5 @@ __global__ void __launch_bounds__(32 * warps, 1)
     map.output_stride = n;
     map.n = static_cast<int>(n);
     extern __shared__ __align__(128) unsigned char table[]; // empty for encodings without one
-    kq::run_gemv<config>({.mapping = map, .units = m, .blocks = static_cast<int>(blocks)}, table);
+    kq::run_gemv<config>({.units = m, .blocks = static_cast<int>(blocks), .mapping = map}, table);
 }

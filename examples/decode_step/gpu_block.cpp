@@ -5,7 +5,6 @@
 #include "instances/instances.hpp"
 
 #include <algorithm>
-#include <type_traits>
 
 namespace decode_step {
 namespace {
@@ -16,14 +15,9 @@ constexpr std::size_t most_copies = 2048;
 constexpr std::size_t least_steps = 16; ///< of a graph, so that its own launch counts little
 constexpr std::size_t alignment = 256;  ///< of each matrix, as cudaMalloc would
 
-/// kq::gemv as compiled in examples/instances: by measured policies, or by the one transport that
-/// weighted sums are compiled with.
+/// kq::tuned_gemv as compiled in examples/instances.
 template <class Encoding, template <int> class Mapping, class Epilogue>
-using gemv = instances::gemv<Encoding,
-                             std::is_same_v<Epilogue, kq::epilogues::weighted_sum>
-                                 ? instances::by_other_turns<Encoding>
-                                 : instances::tuned,
-                             Mapping, Epilogue>;
+using gemv = instances::gemv<Encoding, instances::tuned, Mapping, Epilogue>;
 
 /// Products by the kernels. Each quantizes its activation on the stream first.
 struct gpu_products {

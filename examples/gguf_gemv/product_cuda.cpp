@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/graph.hpp"
 #include "device.hpp"
 #include "instances/instances.hpp"
 #include "policies.hpp"
@@ -10,82 +11,18 @@
 #include <cuda/cmath>
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
-#include <memory>
-#include <type_traits>
 #include <utility>
 
 namespace gguf_gemv {
 namespace {
+
+using common::require;
 
 constexpr std::size_t most_copies = 2048;
 constexpr std::size_t least_launches = 8; ///< of a graph, so that its own launch counts little
 constexpr int warm_up_replays = 3;
 constexpr int timed_replays = 15;
 constexpr double most_seconds = 2; ///< of replays, after the first
-
-void require(cudaError_t code, const char* call) {
-    if (code != cudaSuccess) {
-        kq::check(kq::status::cuda_failure(call, cudaGetErrorName(code)));
-    }
-}
-
-template <auto Destroy>
-struct destroyer {
-    template <class Object>
-    void operator()(Object* object) const {
-        Destroy(object);
-    }
-};
-template <class Handle, auto Destroy>
-using owned = std::unique_ptr<std::remove_pointer_t<Handle>, destroyer<Destroy>>;
-
-using device_memory = owned<void*, cudaFree>;
-using stream_handle = owned<cudaStream_t, cudaStreamDestroy>;
-using event_handle = owned<cudaEvent_t, cudaEventDestroy>;
-using graph_handle = owned<cudaGraph_t, cudaGraphDestroy>;
-using executable_handle = owned<cudaGraphExec_t, cudaGraphExecDestroy>;
-
-device_memory allocate(std::size_t bytes) {
-    void* data = nullptr;
-    require(cudaMalloc(&data, bytes), "cudaMalloc");
-    return device_memory(data);
-}
-
-stream_handle make_stream() {
-    cudaStream_t stream = nullptr;
-    require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    return stream_handle(stream);
-}
-
-event_handle make_event() {
-    cudaEvent_t event = nullptr;
-    require(cudaEventCreate(&event), "cudaEventCreate");
-    return event_handle(event);
-}
-
-/// Three times the bytes of the current device's L2 cache.
-std::size_t cold_bytes() {
-    int device = 0;
-    int bytes = 0;
-    require(cudaGetDevice(&device), "cudaGetDevice");
-    require(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device),
-            "cudaDeviceGetAttribute");
-    return 3 * static_cast<std::size_t>(bytes);
-}
-
-/// How many copies of the weights make the L2 cache forget each before its next use, while
-/// `other_bytes` of activation and output pass too; at most as many as fit into half of the free
-/// memory.
-/// `pitch`: bytes of a copy. `read_bytes`: those of them that a use touches.
-std::size_t copies_for(std::size_t read_bytes, std::size_t pitch, std::size_t other_bytes) {
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
-    require(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
-    const std::size_t missing = cold_bytes() - std::min(cold_bytes(), other_bytes);
-    const std::size_t copies = cuda::ceil_div(missing, std::max(read_bytes, std::size_t{1}));
-    return std::max(std::min({copies, most_copies, free_bytes / 2 / pitch}), std::size_t{1});
-}
 
 kq::device_facts current_device() {
     kq::device_facts facts;
@@ -104,14 +41,15 @@ public:
           pitch_(up_at_ + cuda::round_up(p.weight_bytes, alignment)),
           activation_bytes_(static_cast<std::size_t>(p.m * p.k) * 4),
           output_bytes_(static_cast<std::size_t>(p.m * p.n) * 4),
-          copies_(copies_for(read_bytes_, pitch_, activation_bytes_ + output_bytes_)),
+          copies_(common::copies_for(read_bytes_, pitch_, most_copies,
+                                     activation_bytes_ + output_bytes_)),
           workspace_bytes_(Gemv::workspace_bytes(arguments_)),
           facts_(facts),
-          weights_(allocate(copies_ * pitch_)),
-          activation_(allocate(activation_bytes_)),
-          ids_(allocate(p.ids.size_bytes())),
-          output_(allocate(output_bytes_)),
-          workspace_(allocate(workspace_bytes_)) {
+          weights_(common::allocate(copies_ * pitch_)),
+          activation_(common::allocate(activation_bytes_)),
+          ids_(common::allocate(p.ids.size_bytes())),
+          output_(common::allocate(output_bytes_)),
+          workspace_(common::allocate(workspace_bytes_)) {
         copy(weights_of(0), p.weights, p.weight_bytes);
         if (p.is_gated()) {
             copy(weights_of(0) + up_at_, p.up_weights, p.weight_bytes);
@@ -141,14 +79,21 @@ public:
     /// The median time of a launch.
     double seconds() {
         const std::size_t launches = cuda::ceil_div(least_launches, copies_) * copies_;
-        const executable_handle graph = capture(launches);
-        const event_handle start = make_event();
-        const event_handle stop = make_event();
+        int device = 0;
+        require(cudaGetDevice(&device), "cudaGetDevice");
+        const common::device_stream on[] = {{device, stream_.get()}};
+        const auto graphs = common::capture(on, [&] {
+            for (std::size_t i = 0; i < launches; ++i) {
+                launch(i % copies_);
+            }
+        });
+        const common::event_handle start = common::make_event();
+        const common::event_handle stop = common::make_event();
         std::vector<double> times;
         double spent = 0;
         for (int i = 0; i < warm_up_replays + timed_replays && spent < most_seconds; ++i) {
             require(cudaEventRecord(start.get(), stream_.get()), "cudaEventRecord");
-            require(cudaGraphLaunch(graph.get(), stream_.get()), "cudaGraphLaunch");
+            require(cudaGraphLaunch(graphs.front().get(), stream_.get()), "cudaGraphLaunch");
             require(cudaEventRecord(stop.get(), stream_.get()), "cudaEventRecord");
             require(cudaEventSynchronize(stop.get()), "cudaEventSynchronize");
             float milliseconds = 0;
@@ -164,7 +109,7 @@ public:
     }
 
     bool is_cold() const {
-        return copies_ * read_bytes_ + activation_bytes_ + output_bytes_ >= cold_bytes();
+        return copies_ * read_bytes_ + activation_bytes_ + output_bytes_ >= common::cold_bytes();
     }
 
 private:
@@ -187,20 +132,6 @@ private:
         kq::check(Gemv::launch(a, {workspace_.get(), workspace_bytes_}, stream_.get(), facts_));
     }
 
-    executable_handle capture(std::size_t launches) {
-        require(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal),
-                "cudaStreamBeginCapture");
-        for (std::size_t i = 0; i < launches; ++i) {
-            launch(i % copies_);
-        }
-        cudaGraph_t captured = nullptr;
-        require(cudaStreamEndCapture(stream_.get(), &captured), "cudaStreamEndCapture");
-        const graph_handle graph(captured);
-        cudaGraphExec_t executable = nullptr;
-        require(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
-        return executable_handle(executable);
-    }
-
     typename Gemv::arguments arguments_;
     std::size_t read_bytes_; ///< of the weights, in a launch
     std::size_t up_at_;      ///< where the second set of a copy begins; 0 if there is none
@@ -210,12 +141,12 @@ private:
     std::size_t copies_;
     std::size_t workspace_bytes_;
     kq::device_facts facts_;
-    stream_handle stream_ = make_stream();
-    device_memory weights_;
-    device_memory activation_;
-    device_memory ids_;
-    device_memory output_;
-    device_memory workspace_;
+    common::stream_handle stream_ = common::make_stream();
+    common::device_memory weights_;
+    common::device_memory activation_;
+    common::device_memory ids_;
+    common::device_memory output_;
+    common::device_memory workspace_;
 };
 
 template <class Gemv>
@@ -257,12 +188,8 @@ product_result multiply(const product& p, const kq::device_facts& facts, std::si
 } // namespace
 
 gpu_presence find_gpu() {
-    int count = 0;
-    if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess) {
-        return {"", cudaGetErrorName(code)};
-    }
-    if (count == 0) {
-        return {"", cudaGetErrorName(cudaErrorNoDevice)};
+    if (const common::gpu_presence found = common::find_gpus(); found.count == 0) {
+        return {"", found.absence};
     }
     cudaDeviceProp properties{};
     if (const cudaError_t code = cudaGetDeviceProperties(&properties, 0); code != cudaSuccess) {

@@ -30,7 +30,8 @@ void check(const at::Tensor& x, const at::Tensor& packed_weight, int64_t weight_
     TORCH_CHECK_VALUE(packed_weight.scalar_type() == at::kByte,
                       "packed_weight: must be uint8, not ", packed_weight.scalar_type());
     TORCH_CHECK_VALUE(packed_weight.numel() == weight_bytes, "packed_weight: must have ",
-                      weight_bytes, " bytes for this n and k, not ", packed_weight.numel());
+                      std::to_string(weight_bytes), " bytes for this n and k, not ",
+                      std::to_string(packed_weight.numel()));
     TORCH_CHECK_VALUE(x.is_contiguous(), "x: must be contiguous");
     TORCH_CHECK_VALUE(packed_weight.is_contiguous(), "packed_weight: must be contiguous");
     TORCH_CHECK_VALUE(x.is_cuda(), "x: must be on a CUDA device, not on ", x.device());
@@ -43,8 +44,8 @@ void check(const at::Tensor& x, const at::Tensor& packed_weight, int64_t weight_
 /// x [..., k] times the transpose of the weights [n, k].
 at::Tensor matmul(const at::Tensor& x, const at::Tensor& packed_weight, std::string encoding,
                   int64_t n, int64_t k) {
-    TORCH_CHECK_VALUE(x.dim() >= 1 && x.size(-1) == k, "x: its last dimension must be k, ", k,
-                      ", and its shape is ", x.sizes());
+    TORCH_CHECK_VALUE(x.dim() >= 1 && x.size(-1) == k, "x: its last dimension must be k, ",
+                      std::to_string(k), ", and its shape is ", x.sizes());
     std::vector<int64_t> shape = x.sizes().vec();
     shape.back() = n;
     products::product p{.encoding = std::move(encoding),

@@ -79,6 +79,7 @@ def compiled(encoding, n, k):
     def layer(x, packed):
         return torch.relu(kq.matmul(x, packed, encoding, n, k))
 
+    torch.compiler.reset()  # another n and encoding are another program, not a recompilation
     fast = torch.compile(layer, fullgraph=True)
     for leading in ((1,), (4,), (2, 5)):
         x, packed, _ = product(encoding, n, k, torch.bfloat16, *leading)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/version.hpp>
+
 #include <cuda/std/cstddef>
 #include <cuda/std/cstdint>
 
@@ -20,13 +22,23 @@
 #    define KQ_UNROLL
 #endif
 
+/// Around kernels: a library that holds kq exports none. Pragmas, because nvcc 12 leaves g++ to
+/// warn of the attribute; NVRTC exports nothing and warns of both.
+#if defined(__CUDACC_RTC__)
+#    define KQ_HIDDEN_BEGIN
+#    define KQ_HIDDEN_END
+#else
+#    define KQ_HIDDEN_BEGIN _Pragma("GCC visibility push(hidden)")
+#    define KQ_HIDDEN_END _Pragma("GCC visibility pop")
+#endif
+
 // Under NVRTC offsetof is libcu++'s, which is no constant expression.
 #if defined(__CUDACC_RTC__)
 #    undef offsetof
 #    define offsetof(type, member) __INTADDR__(&(static_cast<type*>(nullptr)->member))
 #endif
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 // libcu++'s integer types also exist where there is no host standard library.
 using cuda::std::int16_t;
@@ -41,4 +53,4 @@ using cuda::std::uint64_t;
 using cuda::std::uint8_t;
 using cuda::std::uintptr_t;
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/version.hpp>
+
 #include <nv/target>
 
 /// Programmatic dependent launch, as kernels see it: a kernel that was launched as dependent may
 /// start while the kernels before it on its stream still run. Does nothing in a kernel that was
 /// launched otherwise, nor below compute capability 9.0.
-namespace kq::detail {
+namespace kq::inline KQ_ABI::detail {
 
 /// Lets a kernel that was launched as dependent on this one start, once every thread block has come
 /// here or ended.
@@ -30,4 +32,4 @@ __device__ __forceinline__ T* from_here(T* address) {
     return address;
 }
 
-} // namespace kq::detail
+} // namespace kq::inline KQ_ABI::detail

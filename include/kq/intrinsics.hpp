@@ -9,7 +9,7 @@
 /// Single instructions that the dots are made of: PTX on the device, the same function in plain
 /// C++ on the host. The float ones name their rounding, so that neither `-use_fast_math` nor a
 /// host compiler's contraction changes a bit (contract C4).
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 namespace detail {
 
@@ -174,10 +174,10 @@ KQ_API bool is_less(float a, float b) {
 /// `x`, as a value that the device compiler does not know and so keeps instead of making it anew
 /// before each use.
 KQ_API uint32_t in_register(uint32_t x) {
-    NV_IF_TARGET(NV_IS_DEVICE, (uint32_t lane = 0; asm volatile("mov.u32 %0, %%laneid;"
-                                                                : "=r"(lane));
+    NV_IF_TARGET(NV_IS_DEVICE, (uint32_t lane = 0; asm("mov.u32 %0, %%laneid;"
+                                                       : "=r"(lane));
                                 x += lane >> 5;)) // nothing
     return x;
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

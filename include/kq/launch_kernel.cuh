@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace kq::detail {
+namespace kq::inline KQ_ABI::detail {
 
 /// Launches `kernel`, opting in to shared memory above the default. `name` is the kernel's, for the
 /// status. A failure is taken out of the runtime's last error: the status carries it.
@@ -39,4 +39,4 @@ status launch_kernel(void (*kernel)(Parameters), const char* name, const launch_
     return {};
 }
 
-} // namespace kq::detail
+} // namespace kq::inline KQ_ABI::detail

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace kq {
+#include <kq/version.hpp>
+
+namespace kq::inline KQ_ABI {
 
 /// How a launch follows the kernels before it on its stream. The results are the same bits.
 struct launch_options {
@@ -17,4 +19,4 @@ struct launch_options {
     bool early_weights = false;
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

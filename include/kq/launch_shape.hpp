@@ -3,7 +3,7 @@
 
 #include <kq/config.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// How many threads run a kernel, and with how much dynamic shared memory.
 struct launch_shape {
@@ -17,4 +17,4 @@ struct launch_shape {
     bool dependent = false; ///< may start before the kernels before it end, and waits for them
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -8,7 +8,7 @@
 #include <nv/target>
 
 /// How lanes read bytes. The pointers are byte addresses; a load of `T` needs `alignof(T)`.
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// `N` words that are loaded by one instruction.
 template <int N>
@@ -36,6 +36,10 @@ struct cached_memory {
                           (return detail::copy_from<T>(address);))
     }
 };
+
+/// Plain loads from shared memory that goes on for at least a word on either side of a block: a
+/// lane may read around it.
+struct padded_memory : cached_memory {};
 
 /// Global memory that nothing writes while the kernel runs and that is read once: the read-only
 /// path. Whole vectors go past the first-level cache; lanes that read words and halves share
@@ -76,6 +80,6 @@ concept memory = requires(const unsigned char* address) {
     { Memory::template load<words<4>>(address) } -> cuda::std::same_as<words<4>>;
 };
 
-static_assert(memory<cached_memory> && memory<streamed_memory>);
+static_assert(memory<cached_memory> && memory<padded_memory> && memory<streamed_memory>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

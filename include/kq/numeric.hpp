@@ -7,7 +7,7 @@
 #include <cuda/std/type_traits>
 #include <nv/target>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// An IEEE 754 binary16 value as its bits; same layout as `__half`.
 struct f16 {
@@ -117,4 +117,4 @@ KQ_API constexpr int round_half_away(float x) {
     return distance >= 0.5f ? truncated + (x < 0 ? -1 : 1) : truncated;
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/version.hpp>
+
 #include <stdexcept>
 #include <string>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// What kind of thing went wrong.
 enum class error {
@@ -73,4 +75,4 @@ inline void check(const status& outcome) {
     }
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -349,6 +349,42 @@ TEST_CASE("a weight pitch skips the gap between rows") {
     }
 }
 
+// Bulk copies move whole 16-byte units; the kernel looks for bytes outside of them only where the
+// mapping says that there are some.
+TEST_CASE("mappings know whether a matrix has bytes outside whole 16-byte units") {
+    using namespace kq::epilogues;
+    alignas(16) static unsigned char memory[1024];
+    // Rows of q8_0 with one block have 34 bytes: 8 rows are 17 units, 7 rows are 14 bytes more than
+    // 14 units.
+    const auto dense = [](const void* weights, int64_t n, const void* up = nullptr) {
+        const kq::dense_arguments a{.weights = weights, .up_weights = up, .n = n, .k = 32};
+        return up == nullptr ? kq::bind<kq::q8_0, store>(a, {}).ragged()
+                             : kq::bind<kq::q8_0, gated>(a, {}).ragged();
+    };
+    CHECK_FALSE(dense(memory, 8));
+    CHECK(dense(memory, 7));
+    CHECK(dense(memory + 2, 8));
+    CHECK(dense(memory + 14, 8));
+    CHECK_FALSE(dense(memory + 16, 16));
+    CHECK_FALSE(dense(memory, 8, memory + 512));
+    CHECK(dense(memory, 8, memory + 510));
+
+    kq::stacked_arguments stacked{.count = 2, .k = 32};
+    stacked.matrices[0] = {.weights = memory, .n = 8};
+    stacked.matrices[1] = {.weights = memory + 512, .n = 8};
+    CHECK_FALSE(kq::bind<kq::q8_0, store>(stacked, {}).ragged());
+    stacked.matrices[1].n = 7;
+    CHECK(kq::bind<kq::q8_0, store>(stacked, {}).ragged());
+
+    const kq::grouped_arguments grouped{.weights = memory, .experts = 4, .n = 2, .k = 32};
+    CHECK_FALSE(kq::bind<kq::q8_0, store>(grouped, {}).ragged());
+    const kq::grouped_arguments three{.weights = memory, .experts = 3, .n = 2, .k = 32};
+    CHECK(kq::bind<kq::q8_0, store>(three, {}).ragged());
+
+    const kq::block_diagonal_arguments diagonal{.weights = memory, .n = 8, .groups = 2, .k = 32};
+    CHECK_FALSE(kq::bind<kq::q8_0, store>(diagonal, {}).ragged());
+}
+
 TEST_CASE("pointers to foreign structures pass as untyped weights") {
     struct foreign {
         unsigned char bytes[34];

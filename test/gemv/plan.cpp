@@ -599,6 +599,30 @@ TEST_CASE("the direct policy stays direct on every device") {
     });
 }
 
+// Two thread blocks of a dependent launch on one multiprocessor would leave another one idle. What
+// is asked for must leave no room for a second block: half of the memory of a multiprocessor that
+// can hand `most` to a block has at most (most + 1024) / 2 - 1024 bytes for each of two blocks.
+TEST_CASE("dependent launches of one wave by bulk leave no room for a second thread block") {
+    for_each_subject([](const subject& s) {
+        for (const int64_t m : {1, 1000}) {
+            const planned p = plan_of(s, good_arguments(64, m, 4096));
+            const bool one_wave = p.plan.grid <= hopper.multiprocessors;
+            CHECK(one_wave == (m == 1));
+            const int plain = shape_of(p.plan).shared_bytes;
+            const int dependent = shape_of(p.plan, {.dependent = true}).shared_bytes;
+            CHECK(plain == p.plan.shared_bytes);
+            CHECK((one_wave ? dependent > hopper.shared_bytes_per_block / 2 : dependent == plain));
+            CHECK(dependent >= plain);
+            CHECK(dependent <= hopper.shared_bytes_per_block);
+
+            const planned direct = plan_of(s, good_arguments(64, m, 4096), good_workspace(), hopper,
+                                           by(kq::policies::warp, kq::transport::direct));
+            CHECK(shape_of(direct.plan, {.dependent = true}).shared_bytes ==
+                  shape_of(direct.plan).shared_bytes);
+        }
+    });
+}
+
 TEST_CASE("a batch larger than the device has a thread block for each activation row") {
     for_each_subject([](const subject& s) {
         for (const int64_t m : {1000, 1 << 20}) {

@@ -66,9 +66,11 @@ private:
     static void compile(nvrtcProgram p, int capability) {
         const std::string architecture = "-arch=sm_" + std::to_string(capability);
         const std::string cccl_folder = "-I" + cccl();
+        const std::string toolkit_folder = cccl_folder + "/.."; // for newer CCCL's <cuda/ptx>
         std::vector<const char*> options(std::begin(kq::run_time_options),
                                          std::end(kq::run_time_options));
-        options.insert(options.end(), {architecture.c_str(), "-Iinclude", cccl_folder.c_str()});
+        options.insert(options.end(), {architecture.c_str(), "-Iinclude", cccl_folder.c_str(),
+                                       toolkit_folder.c_str()});
         const nvrtcResult r =
             nvrtcCompileProgram(p, static_cast<int>(options.size()), options.data());
         size_t bytes = 0;

@@ -7,7 +7,7 @@
 
 #include <cuda/cmath>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Which 16-element groups of a block one slice holds.
 enum class element_order {
@@ -135,4 +135,4 @@ struct image {
     }
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -4,7 +4,7 @@
 #include <kq/activation/quantize.cuh>
 #include <kq/launch_kernel.cuh>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Launches `quantize_kernel`; does nothing where there is no block. Decides `vectorized` itself.
 /// `dependent`: see `launch_options`.
@@ -23,4 +23,4 @@ status launch_quantizer(quantizations<Element, sizeof...(Images)> p, cudaStream_
         shape, stream, p);
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -11,7 +11,7 @@
 
 /// The rules by which a block of activations becomes int8 codes and a scale (contract C1). The
 /// host's loop and the device's quantizers share them.
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// An element type that activations may have.
 template <class T>
@@ -134,4 +134,4 @@ typename Activation::block quantize_block(const Element* x) {
     return b;
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

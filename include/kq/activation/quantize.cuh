@@ -5,7 +5,7 @@
 #include <kq/activation/quantize_parameters.hpp>
 #include <kq/dependent_launch.cuh>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 namespace detail {
 
@@ -204,6 +204,8 @@ __device__ __forceinline__ void run_quantizer(const quantizations<Element, sizeo
     }
 }
 
+KQ_HIDDEN_BEGIN
+
 /// Quantizes activations into images; bit-equal to `quantize_block` and `image::pack`. Slots past a
 /// row's last block are zeroed. Threads loop over blocks, so that no grid is too small.
 ///
@@ -215,4 +217,6 @@ __global__ void __launch_bounds__(32 * Warps)
     run_quantizer<Element, Warps, Policy, Images...>(p);
 }
 
-} // namespace kq
+KQ_HIDDEN_END
+
+} // namespace kq::inline KQ_ABI

@@ -6,7 +6,7 @@
 
 #include <cuda/cmath>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// The argument of the quantizer for one image.
 template <class Element>
@@ -56,4 +56,4 @@ launch_shape plan_quantizer(quantizations<Element, sizeof...(Images)>& p) {
             .threads = 32 * warps};
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -6,7 +6,7 @@
 #include <nv/target>
 
 /// The codebooks of the GGUF IQ encodings: facts of the file format.
-namespace kq::codebooks {
+namespace kq::inline KQ_ABI::codebooks {
 
 /// A codebook of 256 entries; an entry's magnitudes are its bytes, the lowest first.
 template <class Entry>
@@ -162,4 +162,4 @@ constexpr bool is_negative(uint32_t signs, int i) {
     return ((expand_signs(signs) >> i) & 1) != 0;
 }
 
-} // namespace kq::codebooks
+} // namespace kq::inline KQ_ABI::codebooks

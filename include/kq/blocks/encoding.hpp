@@ -23,7 +23,7 @@
     entry(iq3_xxs, 18)
 // clang-format on
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 #define KQ_ENTRY(name, gguf_type) struct name;
 KQ_ENCODINGS(KQ_ENTRY)
@@ -118,4 +118,4 @@ inline constexpr int block_alignment = block_bytes<Encoding> % 16 == 0  ? 16
                                        : block_bytes<Encoding> % 2 == 0 ? 2
                                                                         : 1;
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

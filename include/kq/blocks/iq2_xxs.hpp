@@ -6,7 +6,7 @@
 #include <kq/blocks/q8_k.hpp>
 #include <kq/numeric.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// IQ2_XXS: groups of 8 weights as an entry of a codebook of 256 and 8 signs; one 4-bit scale for
 /// 32 weights.
@@ -49,4 +49,4 @@ private:
 static_assert(sizeof(iq2_xxs::block) == 66 && offsetof(iq2_xxs::block, qs) == 2);
 static_assert(weight_encoding<iq2_xxs>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -6,7 +6,7 @@
 #include <kq/blocks/q8_k.hpp>
 #include <kq/numeric.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// IQ3_XXS: groups of 4 weights as an entry of a codebook of 256, signs for groups of 8, one 4-bit
 /// scale for 32 weights.
@@ -49,4 +49,4 @@ static_assert(sizeof(iq3_xxs::block) == 98 && offsetof(iq3_xxs::block, qs) == 2 
               offsetof(iq3_xxs::block, signs) == 66);
 static_assert(weight_encoding<iq3_xxs>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -5,7 +5,7 @@
 #include <kq/blocks/q8_k.hpp>
 #include <kq/numeric.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q2_K: 256 codes of 2 bits; 16 sub-blocks of 16 with a 4-bit scale and a 4-bit minimum.
 ///
@@ -38,4 +38,4 @@ static_assert(sizeof(q2_k::block) == 84 && offsetof(q2_k::block, qs) == 16 &&
               offsetof(q2_k::block, d) == 80 && offsetof(q2_k::block, dmin) == 82);
 static_assert(weight_encoding<q2_k>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -5,7 +5,7 @@
 #include <kq/blocks/q8_k.hpp>
 #include <kq/numeric.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q3_K: 256 codes of 3 bits, offset by 4; 16 sub-blocks of 16 with a 6-bit scale, offset by 32.
 ///
@@ -45,4 +45,4 @@ static_assert(sizeof(q3_k::block) == 110 && offsetof(q3_k::block, qs) == 32 &&
               offsetof(q3_k::block, scales) == 96 && offsetof(q3_k::block, d) == 108);
 static_assert(weight_encoding<q3_k>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -3,7 +3,7 @@
 
 #include <kq/blocks/q8_0.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q4_0: 32 codes of 4 bits, offset by 8, and one scale.
 ///
@@ -32,4 +32,4 @@ struct q4_0 {
 static_assert(sizeof(q4_0::block) == 18 && offsetof(q4_0::block, qs) == 2);
 static_assert(weight_encoding<q4_0>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -5,7 +5,7 @@
 #include <kq/blocks/q8_k.hpp>
 #include <kq/numeric.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// The 6-bit scales and minimums of eight sub-blocks in 12 bytes, as Q4_K and Q5_K pack them.
 ///
@@ -53,4 +53,4 @@ static_assert(sizeof(q4_k::block) == 144 && offsetof(q4_k::block, dmin) == 2 &&
               offsetof(q4_k::block, scales) == 4 && offsetof(q4_k::block, qs) == 16);
 static_assert(weight_encoding<q4_k>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

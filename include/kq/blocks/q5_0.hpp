@@ -3,7 +3,7 @@
 
 #include <kq/blocks/q8_0.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q5_0: 32 codes of 5 bits, offset by 16, and one scale.
 ///
@@ -36,4 +36,4 @@ static_assert(sizeof(q5_0::block) == 22 && offsetof(q5_0::block, qh) == 2 &&
               offsetof(q5_0::block, qs) == 6);
 static_assert(weight_encoding<q5_0>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

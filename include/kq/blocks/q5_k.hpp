@@ -3,7 +3,7 @@
 
 #include <kq/blocks/q4_k.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q5_K: 256 codes of 5 bits; 8 sub-blocks of 32 with a 6-bit scale and a 6-bit minimum.
 ///
@@ -39,4 +39,4 @@ static_assert(sizeof(q5_k::block) == 176 && offsetof(q5_k::block, dmin) == 2 &&
               offsetof(q5_k::block, qs) == 48);
 static_assert(weight_encoding<q5_k>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

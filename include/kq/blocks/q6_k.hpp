@@ -5,7 +5,7 @@
 #include <kq/blocks/q8_k.hpp>
 #include <kq/numeric.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q6_K: 256 codes of 6 bits, offset by 32; 16 sub-blocks of 16 with a signed 8-bit scale.
 ///
@@ -41,4 +41,4 @@ static_assert(sizeof(q6_k::block) == 210 && offsetof(q6_k::block, qh) == 128 &&
               offsetof(q6_k::block, scales) == 192 && offsetof(q6_k::block, d) == 208);
 static_assert(weight_encoding<q6_k>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

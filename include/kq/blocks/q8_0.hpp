@@ -4,7 +4,7 @@
 #include <kq/blocks/encoding.hpp>
 #include <kq/numeric.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q8_0: 32 signed bytes and one scale. Both a weight encoding and an activation encoding.
 ///
@@ -30,4 +30,4 @@ struct q8_0 {
 static_assert(sizeof(q8_0::block) == 34 && offsetof(q8_0::block, q) == 2);
 static_assert(weight_encoding<q8_0>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -5,7 +5,7 @@
 #include <kq/blocks/q8_0.hpp>
 #include <kq/numeric.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q8_0 with the codes apart from the scales, so that codes are 16-byte aligned: eight consecutive
 /// blocks of a row in the same number of bytes. A row's columns must be a multiple of 256.
@@ -39,4 +39,4 @@ static_assert(sizeof(q8_0_aligned::block) == 272 && offsetof(q8_0_aligned::block
 static_assert(sizeof(q8_0_aligned::block) == q8_0_aligned::q8_0_blocks * sizeof(q8_0::block));
 static_assert(weight_blocks<q8_0_aligned>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

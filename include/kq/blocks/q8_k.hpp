@@ -3,7 +3,7 @@
 
 #include <kq/config.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q8_K: 256 signed bytes, one f32 scale and the sums of every 16 codes. An activation encoding
 /// only: element i is `d * q[i]`.
@@ -23,4 +23,4 @@ struct q8_k {
 static_assert(sizeof(q8_k::block) == 292 && offsetof(q8_k::block, q) == 4 &&
               offsetof(q8_k::block, sums) == 260);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// The argument of the repacking kernel. Of `From` and `To` one is `q8_0`, the other
 /// `q8_0_aligned`.
@@ -40,6 +40,8 @@ inline constexpr int repack_warps = 4;
 
 } // namespace detail
 
+KQ_HIDDEN_BEGIN
+
 /// Moves halves, the widest pieces that are aligned in every `q8_0` block, a group by a warp.
 /// Warps loop over groups, so that no grid is too small.
 template <class From, class To>
@@ -64,6 +66,8 @@ __global__ void __launch_bounds__(32 * detail::repack_warps)
         }
     }
 }
+
+KQ_HIDDEN_END
 
 namespace detail {
 
@@ -129,4 +133,4 @@ status launch_repack(const Block* from, int64_t count, q8_0::block* to, cudaStre
     return detail::launch_repack<q8_0_aligned, q8_0>(from, count, to, stream);
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

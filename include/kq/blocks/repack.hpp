@@ -9,7 +9,7 @@
 /// Changes of a weight matrix's layout on the host; `repack.cuh` has the same on the device. They
 /// move bytes and change none. Rows are back to back, so a whole matrix is one call. Out of place
 /// only: the two ranges must not overlap.
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Separates codes from scales.
 /// `from`: [count] blocks. `count`: a multiple of 8. `to`: [count / 8] blocks.
@@ -35,4 +35,4 @@ inline void repack(const q8_0_aligned::block* from, int64_t count, q8_0::block* 
     }
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

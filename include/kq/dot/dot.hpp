@@ -7,7 +7,7 @@
 #include <kq/memory.hpp>
 #include <kq/numeric.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// What one lane is given: its number in the warp, the slice of a block it dots, and the lookup
 /// table and the constant, if the encoding has them.
@@ -94,4 +94,4 @@ KQ_API float accumulate(float sum, const scales& scale, const integers& x) {
     return Dot::has_minimum ? fma_rn(scale.min, static_cast<float>(-x.min), sum) : sum;
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -6,7 +6,7 @@
 #include <kq/dot/signs.hpp>
 #include <kq/dot/words.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// IQ2_XXS: four lanes share a block, 64 weights each. A group of 8 weights is looked up as eight
 /// nibbles that number the magnitude, its signs as nibbles that add 4; a byte permute turns the
@@ -86,4 +86,4 @@ struct sliced_dot<iq2_xxs> {
 
 static_assert(dottable<iq2_xxs>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -6,7 +6,7 @@
 #include <kq/dot/signs.hpp>
 #include <kq/dot/words.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// IQ3_XXS: four lanes share a block, 64 weights each. A group of 4 magnitudes is looked up as
 /// bytes; the signs' nibbles pick each byte from the group or from its negation.
@@ -82,4 +82,4 @@ struct sliced_dot<iq3_xxs> {
 
 static_assert(dottable<iq3_xxs>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

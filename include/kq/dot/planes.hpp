@@ -4,7 +4,7 @@
 #include <kq/dot/dot.hpp>
 
 /// What encodings share whose 16 code bytes hold bit planes of four 16-element groups.
-namespace kq::detail {
+namespace kq::inline KQ_ABI::detail {
 
 /// The byte-permute selector of bytes `parity`, `parity + 2`, `parity + 4` and `parity + 6`.
 KQ_API uint32_t every_second_byte(int parity) {
@@ -32,4 +32,4 @@ KQ_API constexpr uint32_t plane_factor(int plane) {
     return 64u >> (2 * plane);
 }
 
-} // namespace kq::detail
+} // namespace kq::inline KQ_ABI::detail

@@ -5,7 +5,7 @@
 #include <kq/dot/dot.hpp>
 #include <kq/dot/planes.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q2_K: four lanes share a block; a lane takes 16 code bytes, whose four bit planes are dotted in
 /// place and shifted once as sums.
@@ -70,4 +70,4 @@ struct sliced_dot<q2_k> : without_table {
 
 static_assert(dottable<q2_k>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -6,10 +6,10 @@
 #include <kq/dot/planes.hpp>
 #include <kq/dot/words.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
-/// Q3_K: four lanes share a block, as in Q2_K; the third bits are dotted in place too, and the
-/// offset of 4 is taken from the activation's sums.
+/// Q3_K: four lanes share a block, as in Q2_K; the third bits are put in place above the others,
+/// and the offset of 4 is taken from the activation's sums.
 template <>
 struct sliced_dot<q3_k> : without_table {
     static constexpr int slices = 4;
@@ -46,24 +46,30 @@ struct sliced_dot<q3_k> : without_table {
     KQ_API static integers dot(const fragment& w, const image::fragment& x, const lane& where) {
         const int half = where.slice / 2;
         const uint32_t scales = scales_of(w.scales, half, where.slice % 2);
-        uint32_t q[4];
-        uint32_t high[4];
+        // A weight is its two low bits plus 4 times its high bit, minus 4. Plane i's stand at bit
+        // 2i of each byte, but plane 3's too at bit 4, so that there is room for the high bit.
+        uint32_t codes[4][4]; // [plane][word]
         KQ_UNROLL
         for (int i = 0; i < 4; ++i) {
-            q[i] = w.q.word(i);
-            high[i] = w.high.word(i) >> (4 * half);
+            const uint32_t low = w.q.word(i);
+            const uint32_t high = w.high.word(i) >> (4 * half);
+            codes[0][i] = (low & 0x03030303u) | ((high << 2) & 0x04040404u);
+            codes[1][i] = (low & 0x0c0c0c0cu) | ((high << 3) & 0x10101010u);
+            codes[2][i] = (low & 0x30303030u) | ((high << 4) & 0x40404040u);
+            codes[3][i] = ((low >> 2) & 0x30303030u) | ((high << 3) & 0x40404040u);
         }
         int dot = 0;
         KQ_UNROLL
         for (int plane = 0; plane < 4; ++plane) {
-            // A weight is its two low bits plus 4 times its high bit, minus 4; all 4^plane-fold.
-            const uint32_t* codes = x.q + 4 * plane; // [4]
-            const int minus_four = detail::plane_sum(x.sums, plane) * -(4 << (2 * plane));
-            const int low = detail::dot_plane(q, 0x03030303u << (2 * plane), codes, minus_four);
-            const int third = detail::dot_plane(high, 0x01010101u << plane, codes, 0);
-            const int factor = static_cast<int>(detail::plane_factor(plane));
-            dot += (low + (third << (plane + 2))) *
-                   dp4a_us(scales, static_cast<uint32_t>(factor) << (8 * plane), -32 * factor);
+            const int stands_at = plane < 3 ? plane : 2;
+            int sum = detail::plane_sum(x.sums, plane) * -(4 << (2 * stands_at));
+            KQ_UNROLL
+            for (int i = 0; i < 4; ++i) {
+                sum = dp4a_us(codes[plane][i], x.q[4 * plane + i], sum);
+            }
+            const int factor = static_cast<int>(detail::plane_factor(stands_at));
+            dot +=
+                sum * dp4a_us(scales, static_cast<uint32_t>(factor) << (8 * plane), -32 * factor);
         }
         return {dot >> 6, 0};
     }
@@ -83,4 +89,4 @@ private:
 
 static_assert(dottable<q3_k>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -5,7 +5,7 @@
 #include <kq/dot/dot.hpp>
 #include <kq/dot/words.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q4_0: a lane takes a whole block. High nibbles stay in place and weigh 16; the offset of 8 is
 /// taken from the activation's sums.
@@ -50,4 +50,4 @@ struct sliced_dot<q4_0> : without_table {
 
 static_assert(dottable<q4_0>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

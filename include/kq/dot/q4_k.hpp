@@ -4,7 +4,7 @@
 #include <kq/blocks/q4_k.hpp>
 #include <kq/dot/dot.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 namespace detail {
 
@@ -84,4 +84,4 @@ struct sliced_dot<q4_k> : without_table {
 
 static_assert(dottable<q4_k>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

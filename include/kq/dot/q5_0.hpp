@@ -5,7 +5,7 @@
 #include <kq/dot/dot.hpp>
 #include <kq/dot/words.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q5_0: a lane takes a whole block. The fifth bits join the nibbles before the dot; the offset of
 /// 16 is taken from the activation's sums.
@@ -58,4 +58,4 @@ private:
 
 static_assert(dottable<q5_0>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -4,10 +4,11 @@
 #include <kq/blocks/q5_k.hpp>
 #include <kq/dot/q4_k.hpp>
 
-namespace kq {
+#include <cuda/std/bit>
 
-/// Q5_K: as Q4_K; a slice's fifth bits are two bit planes of all 32 high-bit bytes, dotted in
-/// place and shifted once as sums.
+namespace kq::inline KQ_ABI {
+
+/// Q5_K: as Q4_K; a slice's fifth bits are two bit planes of all 32 high-bit bytes.
 template <>
 struct sliced_dot<q5_k> : without_table {
     static constexpr int slices = 4;
@@ -37,25 +38,18 @@ struct sliced_dot<q5_k> : without_table {
     }
 
     KQ_API static integers dot(const fragment& w, const image::fragment& x, const lane& where) {
-        const int plane = 2 * where.slice;
-        const uint32_t first_plane = 0x01010101u << plane;
-        const uint32_t second_plane = 0x02020202u << plane;
+        // Rotated, the two planes of the slice's fifth bits stand at bits 4 and 5 of each byte.
+        const int rotation = (2 * where.slice + 28) % 32;
         int low = 0;
-        int high = 0;
-        int low_fifth = 0;
-        int high_fifth = 0;
+        int high = 0; // twofold
         KQ_UNROLL
         for (int i = 0; i < 8; ++i) {
             const uint32_t q = w.q[i / 4].word[i % 4];
-            const uint32_t fifth = w.high[i / 4].word[i % 4];
-            low = dp4a_us(q & 0x0f0f0f0fu, x.q[i], low);
-            high = dp4a_us(q & 0xf0f0f0f0u, x.q[i + 8], high);
-            low_fifth = dp4a_us(fifth & first_plane, x.q[i], low_fifth);
-            high_fifth = dp4a_us(fifth & second_plane, x.q[i + 8], high_fifth);
+            const uint32_t fifth = cuda::std::rotr(w.high[i / 4].word[i % 4], rotation);
+            low = dp4a_us((q & 0x0f0f0f0fu) | (fifth & 0x10101010u), x.q[i], low);
+            high = dp4a_us((q >> 3 & 0x1e1e1e1eu) | (fifth & 0x20202020u), x.q[i + 8], high);
         }
-        low += low_fifth >> plane << 4;
-        high = (high >> 4) + (high_fifth >> (plane + 1) << 4);
-        return detail::scale_pair(w.header.of_slice(where.slice), low, high, x);
+        return detail::scale_pair(w.header.of_slice(where.slice), low, high >> 1, x);
     }
 
     KQ_API static scales scale(const fragment& w, float d) { return w.header.scale(d); }
@@ -63,4 +57,4 @@ struct sliced_dot<q5_k> : without_table {
 
 static_assert(dottable<q5_k>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -6,7 +6,7 @@
 #include <kq/dot/planes.hpp>
 #include <kq/dot/words.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q6_K: four lanes share a block; slice 2h + p takes 16 bytes each of the first and the second
 /// low nibbles and of the high bits of half h. The offset of 32 is taken from the activation's
@@ -82,4 +82,4 @@ struct sliced_dot<q6_k> : without_table {
 
 static_assert(dottable<q6_k>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

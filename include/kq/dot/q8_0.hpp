@@ -5,7 +5,7 @@
 #include <kq/dot/dot.hpp>
 #include <kq/dot/words.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Q8_0: a lane takes a whole block.
 template <>
@@ -46,4 +46,4 @@ struct sliced_dot<q8_0> : without_table {
 
 static_assert(dottable<q8_0>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -7,7 +7,7 @@
 #include <kq/memory.hpp>
 #include <kq/numeric.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Aligned Q8_0: a slice is what was a block of `q8_0`, so a lane dots the same weights in the same
 /// order as with `q8_0`, and the bits are the same.
@@ -53,4 +53,4 @@ struct sliced_dot<q8_0_aligned> : without_table {
 
 static_assert(dottable<q8_0_aligned>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -6,7 +6,7 @@
 
 /// What the encodings share that look magnitudes and signs up in a table. The table has a column
 /// for every lane, so that no two lanes of a warp meet in a bank.
-namespace kq::detail {
+namespace kq::inline KQ_ABI::detail {
 
 /// The word in row `offset / 128` of the lane's column, where `offset` is a multiple of 128 plus
 /// the lane's `column`.
@@ -54,4 +54,4 @@ KQ_API int odd_scale(uint32_t signs_and_scale) {
     return static_cast<int>((signs_and_scale >> 27) | 1u);
 }
 
-} // namespace kq::detail
+} // namespace kq::inline KQ_ABI::detail

@@ -8,7 +8,7 @@
 
 /// Words of encodings whose blocks are only 2-byte aligned: aligned loads, and byte permutes that
 /// shift what they bring into place. No load leaves the block (contract C5).
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// An address that is a multiple of 2, and how far it is from a multiple of 4.
 struct half_aligned {
@@ -16,7 +16,7 @@ struct half_aligned {
     uint32_t odd; ///< 2 where `start` is not a multiple of 4, else 0
 
     KQ_API static half_aligned at(const unsigned char* start) {
-        return {start, static_cast<uint32_t>(reinterpret_cast<uintptr_t>(start)) & 2u};
+        return {start, in_register(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(start)) & 2u)};
     }
 };
 
@@ -32,34 +32,57 @@ struct word_run {
     }
 };
 
+/// Loads the run at `offset`, a multiple of 4, from `from`: words from the aligned address below,
+/// and one more. May read two bytes before the run and four after it.
+template <int N, memory Memory>
+KQ_API word_run<N> load_around(const half_aligned& from, int offset) {
+    word_run<N> run;
+    KQ_UNROLL
+    for (int i = 0; i <= N; ++i) {
+        run.raw[i] = Memory::template load<uint32_t>(from.start - from.odd + offset + 4 * i);
+    }
+    run.selector = 0x3210u + 0x1111u * from.odd;
+    run.first_selector = run.selector;
+    return run;
+}
+
 /// Loads the run at `offset`, a multiple of 4, from `from`, where the block goes on for at least
 /// two bytes before the run: words from the aligned address below, then the last half.
 template <int N, memory Memory>
 KQ_API word_run<N> load_after_header(const half_aligned& from, int offset) {
-    word_run<N> run;
-    KQ_UNROLL
-    for (int i = 0; i < N; ++i) {
-        run.raw[i] = Memory::template load<uint32_t>(from.start - from.odd + offset + 4 * i);
+    if constexpr (cuda::std::same_as<Memory, padded_memory>) {
+        return load_around<N, Memory>(from, offset);
+    } else {
+        word_run<N> run;
+        KQ_UNROLL
+        for (int i = 0; i < N; ++i) {
+            run.raw[i] = Memory::template load<uint32_t>(from.start - from.odd + offset + 4 * i);
+        }
+        run.raw[N] = Memory::template load<uint16_t>(from.start + offset + 4 * N - 2);
+        run.selector = from.odd != 0 ? 0x5432u : 0x3210u;
+        run.first_selector = run.selector;
+        return run;
     }
-    run.raw[N] = Memory::template load<uint16_t>(from.start + offset + 4 * N - 2);
-    run.selector = from.odd != 0 ? 0x5432u : 0x3210u;
-    run.first_selector = run.selector;
-    return run;
 }
 
 /// Loads the run at `offset`, a multiple of 4, from `from`, where the block goes on for at least
 /// two bytes after the run: the first half, then words from the aligned address above.
 template <int N, memory Memory>
 KQ_API word_run<N> load_before_trailer(const half_aligned& from, int offset) {
-    word_run<N> run;
-    run.raw[0] = Memory::template load<uint16_t>(from.start + offset);
-    KQ_UNROLL
-    for (int i = 0; i < N; ++i) {
-        run.raw[i + 1] = Memory::template load<uint32_t>(from.start + from.odd + offset + 4 * i);
+    if constexpr (cuda::std::same_as<Memory, padded_memory>) {
+        return load_around<N, Memory>(from, offset);
+    } else {
+        word_run<N> run;
+        run.raw[0] = Memory::template load<uint16_t>(from.start + offset);
+        KQ_UNROLL
+        for (int i = 0; i < N; ++i) {
+            run.raw[i + 1] =
+                Memory::template load<uint32_t>(from.start + from.odd + offset + 4 * i);
+        }
+        run.first_selector = from.odd != 0 ? 0x5410u : 0x7654u;
+        run.selector = from.odd != 0 ? 0x5432u : 0x7654u;
+        return run;
     }
-    run.first_selector = from.odd != 0 ? 0x5410u : 0x7654u;
-    run.selector = from.odd != 0 ? 0x5432u : 0x7654u;
-    return run;
 }
 
 /// Loads the binary16 at `address`, a multiple of 2.
@@ -68,4 +91,4 @@ KQ_API f16 load_f16(const unsigned char* address) {
     return f16{Memory::template load<uint16_t>(address)};
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -7,7 +7,7 @@
 
 #include <cuda/std/type_traits>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// The element type of an activation or an output at run time.
 enum class element_type { f32, f16, bf16 };
@@ -39,12 +39,12 @@ struct input_pointer {
     element_type type = element_type::f32;
 
     constexpr input_pointer() = default;
-    constexpr input_pointer(const void* data, element_type type) : data(data), type(type) {}
+    KQ_API constexpr input_pointer(const void* data, element_type type) : data(data), type(type) {}
     template <class T>
         requires requires {
             element_type_of<T>::value;
         }
-    constexpr input_pointer(const T* data) : data(data), type(element_type_of<T>::value) {}
+    KQ_API constexpr input_pointer(const T* data) : data(data), type(element_type_of<T>::value) {}
 };
 
 /// A pointer to elements that are written, with their type; converts like `input_pointer`.
@@ -53,19 +53,19 @@ struct output_pointer {
     element_type type = element_type::f32;
 
     constexpr output_pointer() = default;
-    constexpr output_pointer(void* data, element_type type) : data(data), type(type) {}
+    KQ_API constexpr output_pointer(void* data, element_type type) : data(data), type(type) {}
     template <class T>
         requires requires {
             element_type_of<T>::value;
         }
-    constexpr output_pointer(T* data) : data(data), type(element_type_of<T>::value) {}
+    KQ_API constexpr output_pointer(T* data) : data(data), type(element_type_of<T>::value) {}
 };
 
 namespace detail {
 
 /// A number for each of kq's block types; 0 for every other type.
 template <class Block>
-constexpr int block_kind() {
+KQ_API constexpr int block_kind() {
     int kind = cuda::std::is_same_v<Block, q8_0_aligned::block> ? 1000 : 0;
     [&]<class... Encodings>(type_list<Encodings...>) {
         ((kind += cuda::std::is_same_v<Block, typename Encodings::block>
@@ -85,10 +85,10 @@ struct weights_pointer {
     int kind = 0; ///< see `detail::block_kind`
 
     constexpr weights_pointer() = default;
-    constexpr weights_pointer(const void* data) : data(data) {}
+    KQ_API constexpr weights_pointer(const void* data) : data(data) {}
     template <class Block>
         requires(detail::block_kind<Block>() != 0)
-    constexpr weights_pointer(const Block* blocks)
+    KQ_API constexpr weights_pointer(const Block* blocks)
         : data(blocks), kind(detail::block_kind<Block>()) {}
 };
 
@@ -219,4 +219,4 @@ struct block_diagonal_arguments {
     epilogue_arguments epilogue = {};
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// What a launch would do, as data: the shape and how it is served, not the row mapping, the
 /// epilogue or the element types.
@@ -63,4 +63,4 @@ status describe_launch(const policy& p, const Arguments& a, const device_facts& 
     return {};
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

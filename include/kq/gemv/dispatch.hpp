@@ -9,7 +9,7 @@
 
 #include <string_view>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 namespace detail {
 
@@ -58,4 +58,4 @@ status dispatch_policy(std::string_view name, F&& f) {
     return result;
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -8,7 +8,7 @@
 #include <cuda/std/cmath>
 #include <cuda/std/concepts>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Which output a value is for, as the row mapping knows it.
 struct destination {
@@ -195,4 +195,4 @@ concept epilogue = requires(const Epilogue& e, typename Epilogue::state& s, cons
 static_assert(epilogue<epilogues::store> && epilogue<epilogues::gated> &&
               epilogue<epilogues::weighted_sum>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

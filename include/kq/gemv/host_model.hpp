@@ -12,7 +12,7 @@
 #include <limits>
 #include <vector>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// The kernels' arithmetic on the CPU: the same mainloop, lane by lane, the same order of
 /// additions, the same mapping and epilogue, so the same bits (contract C4; a gate's exp, tanh and
@@ -158,4 +158,4 @@ private:
     }
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -12,7 +12,7 @@
 #include <cuda/std/bit>
 #include <nv/target>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// What a kernel is composed of, as one type: a class-type template argument on the kernel itself
 /// breaks nvcc's host stub.
@@ -108,12 +108,11 @@ public:
     using states = state[sums::kept]; ///< of the outputs that the lane has after the butterfly
 
     __device__ __forceinline__ explicit warp_work(const typename Config::parameters& p) : p(p) {
-        const int thread = static_cast<int>(threadIdx.x);
         // The shuffle tells the compiler that the index is the same in all lanes.
-        warp = __shfl_sync(~0u, thread / 32, 0);
-        lane = thread % 32;
+        warp = static_cast<int>(__shfl_sync(~0u, threadIdx.x / 32, 0));
+        lane = static_cast<int>(threadIdx.x % 32);
         unit = int64_t{blockIdx.x} * batch;
-        units = static_cast<int>((min)(int64_t{batch}, p.units - unit));
+        units = batch == 1 ? 1 : static_cast<int>((min)(int64_t{batch}, p.units - unit));
         first_group = blockIdx.y + gridDim.y * warp;
         group_step = gridDim.y * policy.warps;
         groups = (static_cast<unsigned>(p.mapping.n) + group_rows - 1) / group_rows;
@@ -139,14 +138,18 @@ public:
 
     /// The image tile in global memory that holds the first block of unit `unit + j` for a term.
     __device__ __forceinline__ const unsigned char* image_of(int j, int term) const {
-        const int64_t slot = p.mapping.first_block(unit) * loop::dot::slices;
         return p.mapping.images.first +
                p.mapping.image_row(unit + (min)(j, units - 1), term) * p.mapping.images.row_bytes +
-               slot / 32 * image::tile_bytes;
+               first_tile() * image::tile_bytes;
+    }
+    /// The number of that tile in its row.
+    __device__ __forceinline__ int first_tile() const {
+        return static_cast<int>(p.mapping.first_block(unit)) / loop::tile_blocks;
     }
     /// The slot of that tile in which the block begins.
     __device__ __forceinline__ int first_slot() const {
-        return static_cast<int>(p.mapping.first_block(unit) * loop::dot::slices % 32);
+        return static_cast<int>(p.mapping.first_block(unit)) % loop::tile_blocks *
+               loop::dot::slices;
     }
 
     /// Adds a term's dots to the outputs' states.
@@ -177,7 +180,7 @@ public:
         for (int i = 0; i < sums::kept; ++i) {
             const int value = sums::first(lane) + i;
             const int row = lane / policy.lanes * rows + value % rows;
-            if (value / rows < units && row < rows_of(group)) {
+            if ((batch == 1 || value / rows < units) && row < rows_of(group)) {
                 const destination to = p.mapping.to(unit + value / rows, first_row(group) + row);
                 store_value(to, p.epilogue.finish(from[i], to));
             }
@@ -265,11 +268,7 @@ public:
           bytes(work.p.bulk.image_bytes),
           // Terms of a weighted sum may meet a row each; otherwise a unit meets one.
           per_term(Config::epilogue::sums_terms &&
-                   map.image_row(work.unit, 0) != map.image_row(work.unit, 1)),
-          count(per_term ? map.terms() : work.batch) {}
-
-    /// One past the last one's end.
-    __device__ __forceinline__ unsigned char* end() const { return place + count * bytes; }
+                   map.image_row(work.unit, 0) != map.image_row(work.unit, 1)) {}
 
     /// Where the image of unit `unit + j` for a term lies.
     __device__ __forceinline__ const unsigned char* find(int j, int term) const {
@@ -278,79 +277,79 @@ public:
 
     /// Starts to copy all images. One thread.
     __device__ __forceinline__ void fill(copy_barrier barrier) const {
-        uint32_t total = 0;
+        // The tiles that a segment touches may be fewer than it might touch.
+        const auto row_bytes = static_cast<int>(map.images.row_bytes);
+        const int size = (min)(bytes, row_bytes - work.first_tile() * image::tile_bytes);
+        const int count = per_term ? map.terms() : work.batch;
+        barrier.expect(count * size);
+        if (size != 0) {
 #pragma unroll 1
-        for (int i = 0; i < count; ++i) {
-            const unsigned char* source = source_of(i);
-            // The tiles that a segment touches may be fewer than it might touch.
-            const auto size =
-                static_cast<uint32_t>((min)(int64_t{bytes}, int64_t{end_of(i) - source}));
-            if (size != 0) {
-                barrier.copy(place + i * bytes, source, size);
+            for (int i = 0; i < count; ++i) {
+                barrier.copy(place + i * bytes,
+                             per_term ? work.image_of(0, i) : work.image_of(i, 0), size);
             }
-            total += size;
         }
-        barrier.expect(total);
     }
 
 private:
-    __device__ __forceinline__ const unsigned char* source_of(int i) const {
-        return per_term ? work.image_of(0, i) : work.image_of(i, 0);
-    }
-    /// The end of the quantized row that image `i` is a part of.
-    __device__ __forceinline__ const unsigned char* end_of(int i) const {
-        const int64_t unit = work.unit + (per_term ? 0 : (min)(i, work.units - 1));
-        return map.images.first +
-               (map.image_row(unit, per_term ? i : 0) + 1) * map.images.row_bytes;
-    }
+    using image = typename Config::loop::image;
 
     const warp_work<Config>& work;
     const typename Config::mapping& map;
     unsigned char* place; // [count, bytes]
     int bytes;
     bool per_term;
-    int count;
 };
 
 /// Where a warp is in its sequence of pieces: groups of rows, their terms, pieces of the rows.
 template <class Config>
-struct piece_cursor {
+class piece_cursor {
+public:
+    /// The warp's first piece. Without columns there is none.
+    __device__ __forceinline__ explicit piece_cursor(const warp_work<Config>& work)
+        : work_(work), group(work.p.bulk.pieces != 0 ? work.first_group : work.groups) {
+        find_row();
+    }
+
+    __device__ __forceinline__ bool exists() const { return work_.exists(group); }
+
+    __device__ __forceinline__ void advance() {
+        if (++piece == work_.p.bulk.pieces) {
+            piece = 0;
+            next_term();
+            find_row();
+        } else {
+            bytes += work_.p.bulk.piece_blocks * block_bytes<typename Config::encoding>;
+        }
+    }
+
+    /// The lane's row: row `lane` of the group, which may not exist.
+    __device__ __forceinline__ weight_row row() const { return work_.row(group, term, work_.lane); }
+
+private:
+    __device__ __forceinline__ void next_term() {
+        if (++term == work_.p.mapping.terms()) {
+            term = 0;
+            group += work_.group_step;
+        }
+    }
+    __device__ __forceinline__ void find_row() {
+        while (Config::epilogue::sums_terms && exists() &&
+               !work_.p.mapping.has_term(work_.unit, term)) {
+            next_term();
+        }
+        count = work_.rows_of(group);
+        bytes = row().bytes;
+    }
+
+    const warp_work<Config>& work_;
+
+public:
     unsigned group;
     int term = 0;
     int piece = 0;
-    int count = 0;       ///< rows of the group
-    weight_row row = {}; ///< the lane's: row `lane` of the group, or the last one
-
-    /// Whether there is a piece; if so `row` is right.
-    __device__ __forceinline__ bool find(const warp_work<Config>& work) {
-        if (piece != 0) {
-            return true;
-        }
-        while (Config::epilogue::sums_terms && work.exists(group) &&
-               !work.p.mapping.has_term(work.unit, term)) {
-            next_term(work);
-        }
-        if (!work.exists(group)) {
-            return false;
-        }
-        count = work.rows_of(group);
-        row = work.row(group, term, (min)(work.lane, count - 1));
-        return true;
-    }
-    __device__ __forceinline__ void advance(const warp_work<Config>& work) {
-        if (++piece == work.p.bulk.pieces) {
-            piece = 0;
-            next_term(work);
-        }
-    }
-
-private:
-    __device__ __forceinline__ void next_term(const warp_work<Config>& work) {
-        if (++term == work.p.mapping.terms()) {
-            term = 0;
-            group += work.group_step;
-        }
-    }
+    int count;                  ///< rows of the group
+    const unsigned char* bytes; ///< the piece of the lane's row
 };
 
 /// Weights through a ring in shared memory per warp, the activation from shared memory.
@@ -368,71 +367,68 @@ __device__ __forceinline__ void run_bulk(const typename Config::parameters& p,
     const bulk_geometry bulk = p.bulk;
 
     const auto barriers = reinterpret_cast<uint64_t*>(shared + barriers_at<encoding>());
-    const copy_barrier images_here(barriers + policy.warps * bulk.stages);
-    if (threadIdx.x == 0) {
-        images_here.init();
-    }
-    let_dependents_start();
+    const copy_barrier images_here(barriers);
+    const staged_images<Config> images(work, shared + bulk.images_at);
+    const weight_ring<policy.warps, group_rows> ring(
+        barriers + 1 + work.warp,
+        shared + bulk.rings_at + work.warp * bulk.stages * bulk.stage_bytes, bulk, work.lane);
     if (!p.early_weights) {
         wait_for_predecessors();
+        if (work.is_missing()) { // ids are never early
+            work.store_zeros();
+            return;
+        }
     }
-    if (!p.early_weights && work.is_missing()) { // ids are never early
-        work.store_zeros();
-        return;
-    }
-    const staged_images<Config> images(work, shared + bulk.images_at);
-    const weight_ring ring(barriers + work.warp * bulk.stages,
-                           images.end() + work.warp * bulk.stages * bulk.copies * bulk.slot_bytes,
-                           bulk.stages, bulk.slot_bytes, work.lane);
     const int piece_bytes = bulk.piece_blocks * block_bytes<encoding>;
     const bool together = bulk.copies == 1 && group_rows != 1; // rows of a group, in one copy
-    // What a copy brings: a piece of a row, or `count` rows.
-    const auto piece_of = [&](const weight_row& row, int piece, int count) {
-        const int blocks = (min)(bulk.piece_blocks, p.blocks - piece * bulk.piece_blocks);
-        return weight_ring::piece{row.bytes + int64_t{piece} * piece_bytes,
-                                  blocks * block_bytes<encoding> * (together ? count : 1)};
+    // What a copy brings: piece `number` of a row, at `bytes`, or `count` rows.
+    const auto piece_of = [&](const unsigned char* bytes, int number, int count) {
+        const int blocks = (min)(bulk.piece_blocks, p.blocks - number * bulk.piece_blocks);
+        return weight_piece{bytes, blocks * block_bytes<encoding> * (together ? count : 1)};
     };
 
-    piece_cursor<Config> next{work.first_group}; // `stages` pieces ahead of the one to dot
-    unsigned patched = 0;                        // a bit for every stage that `patch` completes
+    piece_cursor<Config> next(work); // `stages` pieces ahead of the one to dot
     const auto fill = [&](int stage) {
-        if (bulk.pieces != 0 && next.find(work)) {
-            const bool patch = ring.fill(stage, stage * bulk.copies, together ? 1 : next.count,
-                                         next.row, piece_of(next.row, next.piece, next.count));
-            patched = (patched & ~(1u << stage)) | (unsigned{patch} << stage);
-            next.advance(work);
+        if (next.exists()) {
+            const auto piece = piece_of(next.bytes, next.piece, next.count);
+            ring.fill(stage, together ? 1 : next.count, piece,
+                      p.ragged ? ring.units_inside(piece, next.row()) : ring.units_of(piece));
+            next.advance();
         }
     };
     // The image is asked for first: it is small, and every warp waits for it. Then each warp's
     // first piece, then the others, so that no warp's second piece delays another's first. Weights
     // that may be read early do not wait for the image.
-    const auto fill_images = [&] {
-        if (threadIdx.x == 0) {
+    if (threadIdx.x == 0) {
+        images_here.init();
+        if (!p.early_weights) {
             images.fill(images_here);
         }
-    };
-    if (!p.early_weights) {
-        fill_images();
     }
+    ring.open();
+    int stage = 0;
 #pragma unroll 1
-    for (int stage = 0; stage < bulk.stages; ++stage) {
+    do {
         fill(stage);
         if (stage == 0) {
             __syncthreads();
         }
-    }
+    } while (++stage < bulk.stages);
     fill_table<typename loop::dot>(shared, work.lane, work.warp, policy.warps);
     if (p.early_weights) {
         wait_for_predecessors();
-        fill_images();
+        if (threadIdx.x == 0) {
+            images.fill(images_here);
+        }
     }
+    let_dependents_start(); // whose early weights are not to come before these images
     if constexpr (loop::dot::table_rows > 0) {
         __syncthreads();
     }
     images_here.wait(0);
 
     const lane where = loop::lane_at(work.lane, shared);
-    int stage = 0;
+    stage = 0;
     uint32_t parity = 0;
     for (unsigned group = work.first_group; work.exists(group); group += work.group_step) {
         typename warp_work<Config>::states states = {};
@@ -444,7 +440,8 @@ __device__ __forceinline__ void run_bulk(const typename Config::parameters& p,
             int places[rows];         // from the stage's begin on
 #pragma unroll
             for (int r = 0; r < rows; ++r) {
-                const int i = work.row_in_group(group, r);
+                // Rows past the end are dotted, whatever lies there, and not stored.
+                const int i = work.lane / policy.lanes * rows + r;
                 places[r] = i * bulk.row_stride;
                 addresses[r] = static_cast<uint32_t>(
                     reinterpret_cast<uintptr_t>(work.row(group, term, together ? 0 : i).bytes));
@@ -458,28 +455,31 @@ __device__ __forceinline__ void run_bulk(const typename Config::parameters& p,
 #pragma unroll 1
             for (int piece = 0; piece < bulk.pieces; ++piece) {
                 ring.wait(stage, parity);
-                if ((patched >> stage & 1) != 0) {
+                if (p.ragged) {
 #pragma unroll 1
                     for (int i = 0; i < (together ? 1 : work.rows_of(group)); ++i) {
                         const weight_row row = work.row(group, term, i);
-                        ring.patch(stage * bulk.copies + i, row,
-                                   piece_of(row, piece, work.rows_of(group)));
+                        ring.patch(stage, i,
+                                   piece_of(row.bytes + int64_t{piece} * piece_bytes, piece,
+                                            work.rows_of(group)),
+                                   row);
                     }
                 }
                 const unsigned char* weights[rows]; // [rows][blocks] blocks
 #pragma unroll
                 for (int r = 0; r < rows; ++r) {
-                    weights[r] = ring.find(stage * bulk.copies, addresses[r]) + places[r];
+                    weights[r] = ring.find(stage, addresses[r]) + places[r];
                     addresses[r] += piece_bytes;
                 }
-                loop::template accumulate<cached_memory>(
+                loop::template accumulate<padded_memory>(
                     sums, weights, tiles, work.first_slot(),
                     (min)(bulk.piece_blocks, p.blocks - piece * bulk.piece_blocks), where);
                 __syncwarp();
                 fill(stage);
 #pragma unroll
                 for (int j = 0; j < batch; ++j) {
-                    tiles[j] += bulk.piece_blocks / loop::tile_blocks * loop::image::tile_bytes;
+                    tiles[j] += static_cast<unsigned>(bulk.piece_blocks) / loop::tile_blocks *
+                                loop::image::tile_bytes;
                 }
                 if (++stage == bulk.stages) {
                     stage = 0;
@@ -508,6 +508,8 @@ __device__ __forceinline__ void run_gemv(const typename Config::parameters& p,
     }
 }
 
+KQ_HIDDEN_BEGIN
+
 /// The one kernel. Grid: [batches of units, thread blocks that share a batch].
 template <class Config>
 __global__ void __launch_bounds__(32 * Config::policy.warps, 1)
@@ -516,4 +518,6 @@ __global__ void __launch_bounds__(32 * Config::policy.warps, 1)
     run_gemv<Config>(p, shared);
 }
 
-} // namespace kq
+KQ_HIDDEN_END
+
+} // namespace kq::inline KQ_ABI

@@ -6,7 +6,7 @@
 #include <kq/gemv/mapping.hpp>
 
 /// What the host that plans a launch and the kernel share.
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// How the bulk transport cuts rows and shared memory. In shared memory lie, each 128-byte
 /// aligned: the lookup table, the barriers, the images of a thread block, the rings.
@@ -16,12 +16,14 @@ struct bulk_geometry {
     int piece_blocks = 0; ///< of a piece, a multiple of the image's tile; the last is shorter
     int copies = 0;       ///< of a stage: one for each row of a group, or one for all
     int slot_bytes = 0;   ///< room for what one copy brings, a multiple of 128
+    int stage_bytes = 0;  ///< room for all copies of a stage
     int row_stride = 0;   ///< bytes between the rows of a group in a stage
     int images_at = 0;    ///< where the images begin
     int image_bytes = 0;  ///< of each image: the tiles that a unit's columns touch
+    int rings_at = 0;     ///< where the rings begin
 };
 
-/// Where the barriers begin in shared memory, of each warp's stages, then of the images.
+/// Where the barriers begin in shared memory: of the images, then of every stage's warps.
 template <dottable Encoding>
 KQ_API constexpr int barriers_at() {
     return table_bytes<Encoding>;
@@ -30,12 +32,13 @@ KQ_API constexpr int barriers_at() {
 /// The argument of a kernel; the same for every encoding and policy.
 template <row_mapping Mapping, epilogue Epilogue>
 struct kernel_parameters {
-    Mapping mapping;
-    Epilogue epilogue;
     int64_t units;
     int blocks;         ///< weight blocks of a row
     bool early_weights; ///< weights may be read before the preceding kernels end
+    bool ragged;        ///< whether a matrix has bytes outside whole 16-byte units
     bulk_geometry bulk;
+    Mapping mapping;
+    Epilogue epilogue;
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

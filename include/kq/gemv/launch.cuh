@@ -16,7 +16,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 template <>
 struct element_type_of<__half> {
@@ -189,4 +189,4 @@ private:
     }
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

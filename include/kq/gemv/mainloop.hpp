@@ -3,7 +3,7 @@
 
 #include <kq/dot/dot.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// The work of one lane, on the host and on the device: which blocks it dots in which order.
 ///
@@ -115,7 +115,8 @@ private:
     /// host goes lane by lane.
     KQ_API static int in_pairs([[maybe_unused]] int blocks) {
         int rest = 0;
-        NV_IF_TARGET(NV_IS_DEVICE, (rest = blocks % step_blocks;))
+        NV_IF_TARGET(NV_IS_DEVICE, (rest = static_cast<int>(static_cast<unsigned>(blocks) %
+                                                            unsigned{step_blocks});))
         return Lanes == 32 && Rows % 2 == 0 && 2 * rest <= step_blocks ? rest : 0;
     }
 
@@ -169,4 +170,4 @@ private:
 #endif
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -7,7 +7,7 @@
 
 #include <cuda/std/concepts>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// A weight row, and the 16-byte units that lie whole in its matrix, which may be read around it.
 struct weight_row {
@@ -25,7 +25,9 @@ struct image_rows {
 
 /// A row mapping says which weight rows and which activation row an output needs. Work comes in
 /// units: a unit is an activation row (or what takes its place), and every unit has `n` output
-/// rows. An output is made of `terms` terms, each a weight row times an activation row.
+/// rows. An output is made of `terms` terms, each a weight row times an activation row. For a row
+/// past the last it gives some address, which nobody reads. It is `ragged` where a matrix has bytes
+/// outside whole 16-byte units.
 ///
 /// `Sets`: 2 where every weight matrix comes twice, as gate and up.
 namespace mappings {
@@ -36,6 +38,7 @@ struct matrix {
     int64_t pitch;                   ///< bytes between rows
     const unsigned char* first_unit; ///< see `weight_row`
     const unsigned char* last_unit;
+    bool ragged; ///< whether bytes lie outside of these units
 
     KQ_API weight_row row(int64_t r, int64_t index) const {
         return {bytes + r * pitch, first_unit, last_unit, index};
@@ -49,12 +52,13 @@ struct dense {
     static constexpr bool batchable = true;
     static constexpr bool chosen_on_device = false;
 
+    int n;
     matrix weights[Sets];
     image_rows images;
     output_pointer output;
     int64_t output_stride;
-    int n;
 
+    KQ_API bool ragged() const { return weights[0].ragged || weights[Sets - 1].ragged; }
     KQ_API int terms() const { return Sets; }
     KQ_API bool has_term(int64_t, int) const { return true; }
     KQ_API weight_row row(int64_t, int term, int r) const { return weights[term % Sets].row(r, r); }
@@ -75,16 +79,24 @@ struct stacked {
     static constexpr bool chosen_on_device = false;
     static constexpr int most = stacked_arguments::most_matrices;
 
+    int n;
     matrix weights[Sets][most];
     output_pointer outputs[most];
     int64_t output_strides[most];
     int first_rows[most + 1]; ///< the first row of each matrix, then the end of all
     image_rows images;
-    int n;
 
+    KQ_API bool ragged() const {
+        bool any = false;
+        for (int i = 0; i < most; ++i) {
+            any = any || weights[0][i].ragged || weights[Sets - 1][i].ragged;
+        }
+        return any;
+    }
+    /// The matrix of a row; the last one for rows past the end.
     KQ_API int matrix_of(int r) const {
         int i = 0;
-        while (r >= first_rows[i + 1]) {
+        while (i + 1 < most && r >= first_rows[i + 1]) {
             ++i;
         }
         return i;
@@ -112,6 +124,7 @@ struct grouped {
     static constexpr bool batchable = false;
     static constexpr bool chosen_on_device = true;
 
+    int n;
     matrix weights[Sets]; ///< the rows of all experts
     const int32_t* ids;   ///< [slots]
     int64_t experts;
@@ -121,8 +134,8 @@ struct grouped {
     int slots_of_unit; ///< 1, or top_k where an output sums its terms
     output_pointer output;
     int64_t output_stride;
-    int n;
 
+    KQ_API bool ragged() const { return weights[0].ragged || weights[Sets - 1].ragged; }
     KQ_API int terms() const { return Sets * slots_of_unit; }
     KQ_API int64_t slot(int64_t unit, int term) const {
         return unit * slots_of_unit + (slots_of_unit > 1 ? term : 0);
@@ -155,14 +168,15 @@ struct block_diagonal {
     static constexpr bool batchable = false;
     static constexpr bool chosen_on_device = false;
 
+    int n; ///< output rows of a group
     matrix weights[Sets];
     image_rows images;
     int64_t groups;
     int64_t group_blocks; ///< weight blocks of a group's columns
     output_pointer output;
     int64_t output_stride;
-    int n; ///< output rows of a group
 
+    KQ_API bool ragged() const { return weights[0].ragged || weights[Sets - 1].ragged; }
     KQ_API int terms() const { return Sets; }
     KQ_API bool has_term(int64_t, int) const { return true; }
     KQ_API weight_row row(int64_t unit, int term, int r) const {
@@ -186,6 +200,7 @@ concept row_mapping = requires(const Mapping& m, int64_t unit, int term, int r) 
     typename Mapping::arguments;
     { Mapping::batchable } -> cuda::std::convertible_to<bool>;
     { Mapping::chosen_on_device } -> cuda::std::convertible_to<bool>;
+    { m.ragged() } -> cuda::std::same_as<bool>;
     { m.terms() } -> cuda::std::same_as<int>;
     { m.has_term(unit, term) } -> cuda::std::same_as<bool>;
     { m.row(unit, term, r) } -> cuda::std::same_as<weight_row>;
@@ -199,4 +214,4 @@ concept row_mapping = requires(const Mapping& m, int64_t unit, int term, int r) 
 static_assert(row_mapping<mappings::dense<1>> && row_mapping<mappings::stacked<2>> &&
               row_mapping<mappings::grouped<1>> && row_mapping<mappings::block_diagonal<1>>);
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -19,7 +19,7 @@
 
 /// The arithmetic of a launch, on the host, without CUDA: what `can_implement`, `workspace_bytes`,
 /// `describe` and `launch` agree on.
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// What a launch needs to know about a device.
 struct device_facts {
@@ -31,23 +31,25 @@ struct device_facts {
 /// What will be launched.
 struct gemv_plan {
     transport via = transport::direct;
-    int64_t grid = 0;             ///< thread blocks
-    int blocks_per_unit = 0;      ///< thread blocks that share a unit, or a batch of units
-    int threads = 0;              ///< of a thread block
-    int shared_bytes = 0;         ///< dynamic shared memory
-    int most_shared_bytes = 0;    ///< of a thread block on the device
-    int row_blocks = 0;           ///< weight blocks of a row
-    int64_t row_bytes = 0;        ///< bytes of a weight row
-    int64_t image_bytes = 0;      ///< bytes of a quantized activation row
-    int64_t workspace_bytes = 0;  ///< all quantized activation rows
-    int64_t quantizer_blocks = 0; ///< activation blocks to quantize, padding to tiles included
-    problem of;                   ///< the arguments, reduced to what all mappings share
-    bulk_geometry bulk;           ///< set where `via` is bulk
+    int64_t grid = 0;               ///< thread blocks
+    int blocks_per_unit = 0;        ///< thread blocks that share a unit, or a batch of units
+    int threads = 0;                ///< of a thread block
+    int shared_bytes = 0;           ///< dynamic shared memory
+    int dependent_shared_bytes = 0; ///< the same, of a dependent launch
+    int most_shared_bytes = 0;      ///< of a thread block on the device
+    int row_blocks = 0;             ///< weight blocks of a row
+    int64_t row_bytes = 0;          ///< bytes of a weight row
+    int64_t image_bytes = 0;        ///< bytes of a quantized activation row
+    int64_t workspace_bytes = 0;    ///< all quantized activation rows
+    int64_t quantizer_blocks = 0;   ///< activation blocks to quantize, padding to tiles included
+    problem of;                     ///< the arguments, reduced to what all mappings share
+    bulk_geometry bulk;             ///< set where `via` is bulk
 };
 
 namespace detail {
 
-/// Bulk copies move 16-byte units, and a piece keeps its address modulo 128 in shared memory.
+/// Bulk copies move 16-byte units, a piece keeps its address modulo 128 in shared memory, and lanes
+/// may read a word past its end (`padded_memory`).
 inline constexpr int slot_slack = 127 + 15;
 
 /// Cuts rows of `row_blocks` blocks into equal pieces of about `policy.piece_bytes` bytes that fit
@@ -157,8 +159,10 @@ status plan_shape(const policy& p, const Arguments& a, const device_facts& devic
             plan.bulk.stages = (std::max)(plan.bulk.stages, 1);
             plan.bulk.images_at = images_at;
             plan.bulk.image_bytes = staged.image_bytes;
-            const int slots = p.warps * plan.bulk.stages * plan.bulk.copies;
-            plan.shared_bytes = static_cast<int>(ring_at) + slots * plan.bulk.slot_bytes;
+            plan.bulk.rings_at = static_cast<int>(ring_at);
+            plan.bulk.stage_bytes = plan.bulk.copies * plan.bulk.slot_bytes;
+            plan.shared_bytes =
+                plan.bulk.rings_at + p.warps * plan.bulk.stages * plan.bulk.stage_bytes;
         } else if (p.via == transport::bulk) {
             return status::invalid("policy", "bulk transport needs compute capability 9.0 and rows "
                                              "that fit into shared memory");
@@ -186,6 +190,11 @@ status plan_shape(const policy& p, const Arguments& a, const device_facts& devic
     if (plan.grid > (std::numeric_limits<int>::max)()) {
         return status::invalid("m", "too many activation rows for one launch");
     }
+    // A dependent launch's thread blocks start where those before them end. With half of a
+    // multiprocessor free, two might meet there, each with work for a whole one.
+    const bool alone = plan.via == transport::bulk && plan.grid <= device.multiprocessors;
+    plan.dependent_shared_bytes =
+        (std::max)(plan.shared_bytes, alone ? plan.most_shared_bytes / 2 + 1 : 0);
     return {};
 }
 
@@ -234,7 +243,7 @@ inline launch_shape shape_of(const gemv_plan& plan, launch_options options = {})
     return {.grid = plan.grid / plan.blocks_per_unit,
             .grid_y = plan.blocks_per_unit,
             .threads = plan.threads,
-            .shared_bytes = plan.shared_bytes,
+            .shared_bytes = options.dependent ? plan.dependent_shared_bytes : plan.shared_bytes,
             .most_shared_bytes = plan.most_shared_bytes,
             .dependent = options.dependent};
 }
@@ -246,12 +255,13 @@ auto parameters_of(const Arguments& a, const gemv_plan& plan, const workspace& s
     const image_rows images{static_cast<const unsigned char*>(space.data), plan.image_bytes};
     const auto mapping = bind<Encoding, Epilogue>(a, images);
     return kernel_parameters<std::remove_const_t<decltype(mapping)>, Epilogue>{
-        .mapping = mapping,
-        .epilogue = bind_epilogue<Epilogue>(a.epilogue, plan.of),
         .units = plan.of.units,
         .blocks = plan.row_blocks,
         .early_weights = options.early_weights,
-        .bulk = plan.bulk};
+        .ragged = mapping.ragged(),
+        .bulk = plan.bulk,
+        .mapping = mapping,
+        .epilogue = bind_epilogue<Epilogue>(a.epilogue, plan.of)};
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -3,7 +3,7 @@
 
 #include <kq/config.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// How weights reach the lanes. Never changes a bit of the result (contract C3).
 enum class transport {
@@ -60,6 +60,24 @@ constexpr policy compiled_part(policy p) {
     return p;
 }
 
+// What `policies` are made of: nvcc 12.4 fails on designated initializers of variable templates.
+namespace detail {
+
+constexpr policy policy_of_lanes(int lanes) {
+    return {.lanes = lanes};
+}
+constexpr policy policy_of_rows(int rows) {
+    return {.rows = rows, .piece_bytes = 4608 / rows};
+}
+constexpr policy policy_of_prefetch(int fragments) {
+    return {.prefetch = fragments};
+}
+constexpr policy policy_of_batch(int rows) {
+    return {.batch = rows};
+}
+
+} // namespace detail
+
 namespace policies {
 
 /// 32 lanes an output row, two rows in flight. Not tuned: on an H200 two rows were faster than one
@@ -68,21 +86,21 @@ inline constexpr policy warp{.rows = 2, .piece_bytes = 2304};
 
 /// `Lanes` lanes an output row, for short k. `subwarp<32>` is `warp`.
 template <int Lanes>
-inline constexpr policy subwarp = Lanes == 32 ? warp : policy{.lanes = Lanes};
+inline constexpr policy subwarp = Lanes == 32 ? warp : detail::policy_of_lanes(Lanes);
 
 /// `Rows` weight rows share each activation fragment. Bit-equal to `warp`, which is `multi_row<2>`.
 template <int Rows>
-inline constexpr policy multi_row{.rows = Rows, .piece_bytes = 4608 / Rows};
+inline constexpr policy multi_row = detail::policy_of_rows(Rows);
 
 /// `Fragments` fragments of a row are loaded before the first is dotted. Bit-equal to `warp`.
 template <int Fragments>
-inline constexpr policy prefetch{.prefetch = Fragments};
+inline constexpr policy prefetch = detail::policy_of_prefetch(Fragments);
 
 /// `Rows` activation rows share each weight fragment, so weights are read once for them. Bit-equal
 /// to `warp` for each.
 template <int Rows>
-inline constexpr policy batch{.batch = Rows};
+inline constexpr policy batch = detail::policy_of_batch(Rows);
 
 } // namespace policies
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

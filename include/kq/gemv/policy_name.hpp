@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// A policy's name as users write it: `warp`, `multi_row<4>`, or its fields where it has no name.
 inline std::string name_of(const policy& p) {
@@ -51,4 +51,4 @@ inline std::string name_of(const policy& p) {
                                       : name;
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -14,7 +14,7 @@
 
 /// What each row mapping makes of its arguments: the checks (contract C7), the sizes that all
 /// mappings share, and the mapping itself.
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// The arguments of a launch, reduced to what the plan needs.
 struct problem {
@@ -188,8 +188,10 @@ inline mappings::matrix matrix_of(weights_pointer weights, int64_t rows, int64_t
     const int64_t step = stride_or(pitch, row_bytes);
     const int64_t size = rows == 0 ? 0 : (rows - 1) * step + row_bytes;
     const auto first = reinterpret_cast<uintptr_t>(bytes);
-    return {bytes, step, bytes + (cuda::round_up(first, unit) - first),
-            bytes + (size - static_cast<int64_t>((first + static_cast<uintptr_t>(size)) % unit))};
+    const uintptr_t before = cuda::round_up(first, unit) - first;
+    const uintptr_t after = (first + static_cast<uintptr_t>(size)) % unit;
+    return {bytes, step, bytes + before, bytes + (size - static_cast<int64_t>(after)),
+            before != 0 || after != 0};
 }
 
 template <int Sets>
@@ -495,4 +497,4 @@ Epilogue bind_epilogue(const epilogue_arguments& a, const problem& of) {
     return e;
 }
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

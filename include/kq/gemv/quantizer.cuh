@@ -6,7 +6,7 @@
 #include <kq/gemv/quantizer_plan.hpp>
 #include <kq/launch_options.hpp>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// Quantizes an activation into one or several types of image in one launch, so that weights of
 /// several encodings can meet it: each `gemv::multiply` gets the workspace of its `image_of`.
@@ -46,4 +46,4 @@ struct quantizer : quantizer_plan<Images...> {
     }
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -8,7 +8,7 @@
 
 #include <limits>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// The image that products with weights of `Encoding` read. Encodings that share it share what a
 /// quantizer wrote.
@@ -118,4 +118,4 @@ private:
     }
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

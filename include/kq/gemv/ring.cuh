@@ -2,21 +2,25 @@
 #pragma once
 
 #include <kq/config.hpp>
+#include <kq/gemv/kernel_parameters.hpp>
 #include <kq/gemv/mapping.hpp>
 #include <kq/memory.hpp>
 
 #include <cuda/ptx>
 #include <nv/target>
 
-namespace kq::detail {
+namespace kq::inline KQ_ABI::detail {
 
 /// A barrier in shared memory that bulk copies complete on.
 class copy_barrier {
 public:
     __device__ __forceinline__ explicit copy_barrier(uint64_t* word) : word_(word) {}
 
-    /// Requires: called by one thread, before `fence_mbarrier_init`.
-    __device__ __forceinline__ void init() const { cuda::ptx::mbarrier_init(word_, 1); }
+    /// One thread; the others of the thread block after a barrier.
+    __device__ __forceinline__ void init() const {
+        cuda::ptx::mbarrier_init(word_, 1);
+        cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
+    }
 
     /// Announces all bytes of a phase, before or after the copies start. One thread.
     __device__ __forceinline__ void expect(uint32_t bytes) const {
@@ -40,6 +44,12 @@ private:
     uint64_t* word_;
 };
 
+/// What a copy brings: a part of a weight row, or rows that follow each other.
+struct weight_piece {
+    const unsigned char* bytes; ///< in global memory
+    int size;                   ///< in bytes
+};
+
 /// One warp's ring of weight pieces in shared memory, filled by bulk copies (compute capability 9.0
 /// and up).
 ///
@@ -48,52 +58,67 @@ private:
 /// ends that lie outside whole units are copied by `patch` with plain loads. A byte keeps its
 /// address modulo 128 in shared memory, since copies between differently aligned addresses are
 /// slower.
+///
+/// `Warps`: of the thread block, each with a ring. `Rows`: most copies that fill a stage.
+template <int Warps, int Rows>
 class weight_ring {
 public:
-    /// A part of a weight row.
-    struct piece {
-        const unsigned char* bytes; ///< in global memory
-        int size;                   ///< in bytes
+    /// 16-byte units in global memory.
+    struct units {
+        uintptr_t start;
+        uint32_t bytes;
     };
 
-    /// Requires: called by all lanes of the warp. `barriers`: [stages]. `slots`: [stages * rows,
-    /// slot_bytes], 128-byte aligned.
-    __device__ __forceinline__ weight_ring(uint64_t* barriers, unsigned char* slots, int stages,
-                                           int slot_bytes, int lane)
-        : barriers_(barriers), slots_(slots), slot_bytes_(slot_bytes), lane_(lane) {
-        if (lane == 0) {
+    /// `barriers`: this warp's of [stages, Warps]. `slots`: [stages, copies, slot_bytes], 128-byte
+    /// aligned.
+    __device__ __forceinline__ weight_ring(uint64_t* barriers, unsigned char* slots,
+                                           const bulk_geometry& bulk, int lane)
+        : barriers_(barriers), slots_(slots), bulk_(bulk), lane_(lane) {}
+
+    /// Makes the stages' barriers. Whole warp.
+    __device__ __forceinline__ void open() const {
+        if (lane_ == 0) {
 #pragma unroll 1
-            for (int s = 0; s < stages; ++s) {
-                barrier(s).init();
+            for (int stage = 0; stage < bulk_.stages; ++stage) {
+                barrier(stage).init();
             }
-            cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
         }
         __syncwarp();
     }
 
-    /// Starts the copies of a stage: lane i < `count` brings piece `part` of `row` into slot
-    /// `first_slot + i`. Whole warp, after all lanes are done with what the stage held.
-    /// Returns whether `patch` has to bring the rest of some lane's piece.
-    __device__ __forceinline__ bool fill(int stage, int first_slot, int count,
-                                         const weight_row& row, piece part) const {
+    /// The units that a piece touches.
+    __device__ __forceinline__ static units units_of(const weight_piece& part) {
         const auto address = reinterpret_cast<uintptr_t>(part.bytes);
-        // The 16-byte units that bring the piece, cut to those that lie inside the matrix.
-        const uintptr_t from = address & ~uintptr_t{15};
-        const uintptr_t to = (address + part.size + 15) & ~uintptr_t{15};
-        const uintptr_t start = (max)(from, reinterpret_cast<uintptr_t>(row.first_unit));
-        const uintptr_t end = (min)(to, reinterpret_cast<uintptr_t>(row.last_unit));
-        const bool taken = lane_ < count;
-        const uint32_t bytes = taken && start < end ? static_cast<uint32_t>(end - start) : 0;
-        uint32_t total = 0;
-        NV_IF_TARGET(NV_PROVIDES_SM_90, (total = __reduce_add_sync(~0u, bytes);))
+        const auto before = static_cast<uint32_t>(address) % 16;
+        return {address & ~uintptr_t{15}, (before + part.size + 15) & ~15u};
+    }
+
+    /// Those of them that lie inside the row's matrix.
+    __device__ __forceinline__ static units units_inside(const weight_piece& part,
+                                                         const weight_row& row) {
+        const units all = units_of(part);
+        const uintptr_t start = (max)(all.start, reinterpret_cast<uintptr_t>(row.first_unit));
+        const uintptr_t end =
+            (min)(all.start + all.bytes, reinterpret_cast<uintptr_t>(row.last_unit));
+        return {start, start < end ? static_cast<uint32_t>(end - start) : 0};
+    }
+
+    /// Starts the copies of a stage: lane i < `count` brings units of a piece into slot i. Whole
+    /// warp, after all lanes are done with what the stage held.
+    __device__ __forceinline__ void fill(int stage, int count, const weight_piece& part,
+                                         const units& from) const {
+        const uint32_t bytes = lane_ < count ? from.bytes : 0;
+        uint32_t total = bytes; // of all lanes
+        if constexpr (Rows > 1) {
+            NV_IF_TARGET(NV_PROVIDES_SM_90, (total = __reduce_add_sync(~0u, bytes);))
+        }
         if (lane_ == 0) {
             barrier(stage).expect(total);
         }
         if (bytes != 0) {
-            barrier(stage).copy(place(first_slot + lane_, part.bytes, start),
-                                reinterpret_cast<const void*>(start), bytes);
+            barrier(stage).copy(place(slot(stage, lane_), part, from.start),
+                                reinterpret_cast<const void*>(from.start), bytes);
         }
-        return __any_sync(~0u, taken && (start != from || end != to));
     }
 
     /// Waits for a stage's copies. `parity`: how often the stage was waited for, modulo 2.
@@ -101,20 +126,25 @@ public:
         barrier(stage).wait(parity);
     }
 
-    /// Where a byte lies in a slot that holds its piece. `address`: of the byte in global memory,
-    /// modulo 128.
-    __device__ __forceinline__ const unsigned char* find(int slot, uint32_t address) const {
-        return slots_ + slot * slot_bytes_ + address % 128;
+    /// Where a byte lies in a stage's first slot, if it begins that slot's piece. `address`: of the
+    /// byte in global memory, modulo 128.
+    __device__ __forceinline__ const unsigned char* find(int stage, uint32_t address) const {
+        return slot(stage, 0) + address % 128;
     }
 
-    /// Copies the bytes of a piece that no bulk copy may bring, where there are any. Whole warp.
-    __device__ __forceinline__ void patch(int slot, const weight_row& row, piece part) const {
+    /// Copies the bytes of a piece that no bulk copy may bring, where there are any, into slot i.
+    /// Whole warp.
+    __device__ __forceinline__ void patch(int stage, int i, const weight_piece& part,
+                                          const weight_row& row) const {
         const auto start = reinterpret_cast<uintptr_t>(part.bytes);
         const uintptr_t end = start + part.size;
         const auto first = reinterpret_cast<uintptr_t>(row.first_unit);
         const auto last = reinterpret_cast<uintptr_t>(row.last_unit);
-        copy_halves(slot, part.bytes, start, first < end ? first : end);
-        copy_halves(slot, part.bytes, last > start ? last : start, end);
+        if (first <= start && end <= last) {
+            return;
+        }
+        copy_halves(slot(stage, i), part, start, (min)(first, end));
+        copy_halves(slot(stage, i), part, (max)(last, start), end);
         // A later bulk copy may reuse the slot: it must not overtake these writes.
         cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
         __syncwarp();
@@ -122,29 +152,35 @@ public:
 
 private:
     __device__ __forceinline__ copy_barrier barrier(int stage) const {
-        return copy_barrier(barriers_ + stage);
+        return copy_barrier(barriers_ + stage * Warps);
     }
 
-    /// Where the byte at `address` lies in the slot that holds the piece at `bytes`.
-    __device__ __forceinline__ unsigned char* place(int slot, const unsigned char* bytes,
-                                                    uintptr_t address) const {
-        const auto low = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bytes)) & ~127u;
-        return slots_ + slot * slot_bytes_ + (static_cast<uint32_t>(address) - low);
+    /// Slot i of a stage.
+    __device__ __forceinline__ unsigned char* slot(int stage, int i) const {
+        return slots_ + stage * bulk_.stage_bytes + i * bulk_.slot_bytes;
     }
 
-    __device__ __forceinline__ void copy_halves(int slot, const unsigned char* bytes,
+    /// Where the byte at `address` lies in the slot that holds a piece.
+    __device__ __forceinline__ static unsigned char*
+    place(unsigned char* slot, const weight_piece& part, uintptr_t address) {
+        const auto low = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(part.bytes)) & ~127u;
+        return slot + (static_cast<uint32_t>(address) - low);
+    }
+
+    /// Copies what lies from `from` up to `to` of a piece.
+    __device__ __forceinline__ void copy_halves(unsigned char* slot, const weight_piece& part,
                                                 uintptr_t from, uintptr_t to) const {
 #pragma unroll 1
         for (uintptr_t at = from + 2 * lane_; at < to; at += 64) {
-            *reinterpret_cast<uint16_t*>(place(slot, bytes, at)) =
+            *reinterpret_cast<uint16_t*>(place(slot, part, at)) =
                 streamed_memory::load<uint16_t>(reinterpret_cast<const unsigned char*>(at));
         }
     }
 
     uint64_t* barriers_;
     unsigned char* slots_;
-    int slot_bytes_;
+    const bulk_geometry& bulk_;
     int lane_;
 };
 
-} // namespace kq::detail
+} // namespace kq::inline KQ_ABI::detail

@@ -13,7 +13,7 @@
 
 /// Kernels for policies that are known at run time only: NVRTC compiles them, the driver launches
 /// them, and here is what both need to be told. Plain host C++, which calls neither.
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 /// How the text of a program spells a type, and the header that defines it.
 struct spelling {
@@ -240,4 +240,4 @@ private:
     }
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -4,7 +4,7 @@
 #include <kq/dot/dot.hpp>
 #include <kq/gemv/policy.hpp>
 
-namespace kq::policies {
+namespace kq::inline KQ_ABI::policies {
 
 /// The policy with as many lanes as rows of `k` columns keep busy: a lane without a slice costs as
 /// much as one with. 8 lanes up to 16 slices a row, 16 up to 48, else 32; a block of q8_0 is one
@@ -18,4 +18,4 @@ constexpr policy short_k(int64_t k) {
     return slices <= 16 ? subwarp<8> : slices <= 48 ? subwarp<16> : warp;
 }
 
-} // namespace kq::policies
+} // namespace kq::inline KQ_ABI::policies

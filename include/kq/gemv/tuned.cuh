@@ -7,7 +7,7 @@
 
 #include <cuda/std/utility>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 namespace detail {
 
@@ -87,14 +87,12 @@ public:
         if (!plan_sizes<Encoding, Epilogue>(a, plan).ok()) {
             return fallback;
         }
-        const policy p = tuning::choose(
-            Rows,
-            {.compute_capability = device.compute_capability,
-             .encoding = Encoding::id,
-             .mapping = as,
-             .n = plan.of.n,
-             .k = plan.of.k,
-             .batch = as != tuning::row_mapping::dense || mapping::batchable ? plan.of.units : 1});
+        const policy p = tuning::choose(Rows, {.compute_capability = device.compute_capability,
+                                               .encoding = Encoding::id,
+                                               .mapping = as,
+                                               .n = plan.of.n,
+                                               .k = plan.of.k,
+                                               .batch = batch_of(a)});
         const bool suits = plan_shape<Encoding, Epilogue>(p, a, device, plan).ok();
         return suits && set.find(p) >= 0 ? p : fallback;
     }
@@ -149,6 +147,16 @@ private:
     static constexpr policy fallback = by(policies::warp, transport::direct);
     static constexpr detail::policy_set set = detail::policies_of<mapping>(Rows, Encoding::id, as);
 
+    static int64_t batch_of(const arguments& a) {
+        if constexpr (mapping::chosen_on_device) {
+            return a.slots;
+        } else if constexpr (mapping::batchable) {
+            return a.m;
+        } else {
+            return 1;
+        }
+    }
+
     template <class Call>
     static status with_policy(const arguments& a, const device_facts& device, Call&& call) {
         const int chosen = set.find(choose(a, device));
@@ -165,4 +173,4 @@ private:
     }
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

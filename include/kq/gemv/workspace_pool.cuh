@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace kq {
+namespace kq::inline KQ_ABI {
 
 namespace detail {
 
@@ -114,4 +114,4 @@ private:
     std::vector<block> blocks_; // a user's last one is its current one
 };
 
-} // namespace kq
+} // namespace kq::inline KQ_ABI

@@ -6,7 +6,7 @@
 
 /// The definition of every product, over the blocks' element decode: no lanes, no cleverness.
 /// Sums in double. Everything works in `static_assert`.
-namespace kq::reference {
+namespace kq::inline KQ_ABI::reference {
 
 /// Weight `i` of a block, as ggml dequantizes it: all products but the last are exact in f32.
 template <weight_encoding Encoding>
@@ -94,4 +94,4 @@ constexpr void matmul(const typename Encoding::block* w,
     }
 }
 
-} // namespace kq::reference
+} // namespace kq::inline KQ_ABI::reference

@@ -4,7 +4,7 @@
 #include <kq/blocks/encodings.hpp>
 #include <kq/gemv/policy.hpp>
 
-namespace kq::tuning {
+namespace kq::inline KQ_ABI::tuning {
 
 /// What kind of product a row was measured for.
 enum class row_mapping { dense, grouped, grouped_gated };
@@ -28,4 +28,4 @@ struct row {
     float us_dependent; ///< the same in a chain of dependent launches
 };
 
-} // namespace kq::tuning
+} // namespace kq::inline KQ_ABI::tuning

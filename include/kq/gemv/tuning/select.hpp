@@ -5,7 +5,7 @@
 #include <kq/dot/dot.hpp>
 #include <kq/gemv/tuning/row.hpp>
 
-namespace kq::tuning {
+namespace kq::inline KQ_ABI::tuning {
 
 /// Rows of one or several GPUs, the argument of every selection. `shipped` holds kq's own; a user's
 /// table is an array of rows, made by `kq_tune`.
@@ -87,4 +87,4 @@ constexpr policy choose(const table& rows, const request& r) {
     return r.mapping == row_mapping::dense ? untuned(r.batch) : policies::warp;
 }
 
-} // namespace kq::tuning
+} // namespace kq::inline KQ_ABI::tuning

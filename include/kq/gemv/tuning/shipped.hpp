@@ -4,9 +4,9 @@
 #include <kq/gemv/tuning/h200.hpp>
 #include <kq/gemv/tuning/select.hpp>
 
-namespace kq::tuning {
+namespace kq::inline KQ_ABI::tuning {
 
 /// The measurements that come with kq.
 inline constexpr table shipped{h200};
 
-} // namespace kq::tuning
+} // namespace kq::inline KQ_ABI::tuning
