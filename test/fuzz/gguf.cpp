@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer calls this with bytes of its making: the GGUF reader refuses them in one printable line,
-// or every byte and every name of the file it returns can be used.
+// libFuzzer calls this with bytes of its making: the GGUF reader refuses them in one printable
+// line, or every byte and every name of the file it returns can be used.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
