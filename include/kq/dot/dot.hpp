@@ -44,7 +44,7 @@ struct scales {
 ///   slice)` from the address of the lane's first block;
 /// - `fragment`: a slice in registers, as loaded by `load<Memory>(anchor, offset)`, with `offset`
 ///   in bytes from the anchor's block, a multiple of the blocks that the lanes take at once; reads
-///   no byte outside the block;
+///   no byte outside the block, but in `padded_memory`;
 /// - `dot(fragment, image::fragment, lane) -> integers`: exact;
 /// - `scale(fragment, d) -> scales`: with `d` the activation's scale; every rounding explicit.
 template <class Encoding>

@@ -7,7 +7,7 @@
 #include <kq/numeric.hpp>
 
 /// Words of encodings whose blocks are only 2-byte aligned: aligned loads, and byte permutes that
-/// shift what they bring into place. No load leaves the block (contract C5).
+/// shift what they bring into place. No load leaves the block (contract C5), but in padded memory.
 namespace kq::inline KQ_ABI {
 
 /// An address that is a multiple of 2, and how far it is from a multiple of 4.
