@@ -26,42 +26,13 @@
 #include <unistd.h>
 
 #include "gguf/writer.hpp"
+#include "scratch.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 using arguments = std::vector<std::string>;
 using nlohmann::json;
-
-/// A directory of its own that goes away with its content.
-class scratch {
-public:
-    scratch() {
-        std::string pattern = (fs::temp_directory_path() / "kq_tool_XXXXXX").string();
-        REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-        path_ = pattern;
-    }
-    scratch(const scratch&) = delete;
-    scratch& operator=(const scratch&) = delete;
-    ~scratch() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-
-    std::string at(const std::string& name) const { return (path_ / name).string(); }
-
-    std::vector<std::string> names() const {
-        std::vector<std::string> found;
-        for (const auto& entry : fs::directory_iterator(path_)) {
-            found.push_back(entry.path().filename().string());
-        }
-        std::ranges::sort(found);
-        return found;
-    }
-
-private:
-    fs::path path_;
-};
 
 std::string content_of(const std::string& path) {
     std::ifstream in(path, std::ios::binary);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
+#include "scratch.hpp"
 
 #include "tensor_parallel/id_file.hpp"
 
@@ -10,8 +11,6 @@
 #include <future>
 #include <string>
 
-#include <stdlib.h>
-
 using namespace std::chrono_literals;
 using Catch::Contains;
 using tensor_parallel::await;
@@ -20,26 +19,6 @@ using tensor_parallel::publish;
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A directory of its own that goes away with its content.
-class scratch {
-public:
-    scratch() {
-        std::string pattern = (fs::temp_directory_path() / "kq_id_XXXXXX").string();
-        REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-        path_ = pattern;
-    }
-    scratch(const scratch&) = delete;
-    scratch& operator=(const scratch&) = delete;
-    ~scratch() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-    const fs::path& path() const { return path_; }
-
-private:
-    fs::path path_;
-};
 
 using id = std::array<std::byte, 128>;
 
