@@ -26,6 +26,16 @@ products::element element_of(const at::Tensor& x) {
     }
 }
 
+// Messages are made of strings: a number in a stream crashed with PyTorch 2.11 on Linux.
+
+std::string text(at::IntArrayRef shape) {
+    std::string sizes;
+    for (const int64_t size : shape) {
+        sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+    }
+    return "[" + sizes + "]";
+}
+
 void check(const at::Tensor& x, const at::Tensor& packed_weight, int64_t weight_bytes) {
     TORCH_CHECK_VALUE(packed_weight.scalar_type() == at::kByte,
                       "packed_weight: must be uint8, not ", packed_weight.scalar_type());
@@ -45,7 +55,7 @@ void check(const at::Tensor& x, const at::Tensor& packed_weight, int64_t weight_
 at::Tensor matmul(const at::Tensor& x, const at::Tensor& packed_weight, std::string encoding,
                   int64_t n, int64_t k) {
     TORCH_CHECK_VALUE(x.dim() >= 1 && x.size(-1) == k, "x: its last dimension must be k, ",
-                      std::to_string(k), ", and its shape is ", x.sizes());
+                      std::to_string(k), ", and its shape is ", text(x.sizes()));
     std::vector<int64_t> shape = x.sizes().vec();
     shape.back() = n;
     products::product p{.encoding = std::move(encoding),
