@@ -168,6 +168,7 @@ __device__ __forceinline__ void quantize_item(const quantize_parameters<Element>
     const block_slots<Image> out{p.images + row * p.image_bytes +
                                      int64_t{block / Image::tile_blocks} * Image::tile_bytes,
                                  block % Image::tile_blocks * Image::slices};
+    wait_for_predecessors(); // here, so that what is above does not wait
     if constexpr (Sharers == 32) {
         quantize_by_warp(x, p.vectorized, thread % 32, out);
     } else {
@@ -185,7 +186,6 @@ __device__ __forceinline__ void run_quantizer(const quantizations<Element, sizeo
     constexpr int at_once = 32 * Warps / sharers; // blocks of a thread block
     const int thread = static_cast<int>(threadIdx.x);
     detail::let_dependents_start();
-    detail::wait_for_predecessors();
     int64_t total = 0;
     for (const auto& one : p.of) {
         total += one.total;

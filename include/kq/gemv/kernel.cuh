@@ -277,22 +277,45 @@ public:
 
     /// Starts to copy all images. One thread.
     __device__ __forceinline__ void fill(copy_barrier barrier) const {
-        // The tiles that a segment touches may be fewer than it might touch.
-        const auto row_bytes = static_cast<int>(map.images.row_bytes);
-        const int size = (min)(bytes, row_bytes - work.first_tile() * image::tile_bytes);
-        const int count = per_term ? map.terms() : work.batch;
-        barrier.expect(count * size);
-        if (size != 0) {
+        barrier.expect(count() * size());
+        if (size() != 0) {
 #pragma unroll 1
-            for (int i = 0; i < count; ++i) {
-                barrier.copy(place + i * bytes,
-                             per_term ? work.image_of(0, i) : work.image_of(i, 0), size);
+            for (int i = 0; i < count(); ++i) {
+                barrier.copy(place + i * bytes, source(i), size());
+            }
+        }
+    }
+
+    /// Starts to copy all images, for `wait_for_units`: they come sooner than by bulk copies, but
+    /// it keeps every warp busy. Whole thread block.
+    __device__ __forceinline__ void fill_together() const {
+        // Opaque, or the lanes' loops would add the begin of shared memory to every address.
+        unsigned char* const to = from_here(place);
+#pragma unroll 1
+        for (int i = 0; i < count(); ++i) {
+            const unsigned char* from = source(i);
+#pragma unroll 1
+            for (int at = 16 * static_cast<int>(threadIdx.x); at < size();
+                 at += 16 * 32 * work.policy.warps) {
+                copy_unit(to + i * bytes + at, from + at);
             }
         }
     }
 
 private:
     using image = typename Config::loop::image;
+
+    __device__ __forceinline__ int count() const {
+        return per_term ? map.terms() : work.batch;
+    }
+    /// Bytes of an image: the tiles that a segment touches may be fewer than it might touch.
+    __device__ __forceinline__ int size() const {
+        const auto row_bytes = static_cast<int>(map.images.row_bytes);
+        return (min)(bytes, row_bytes - work.first_tile() * image::tile_bytes);
+    }
+    __device__ __forceinline__ const unsigned char* source(int i) const {
+        return per_term ? work.image_of(0, i) : work.image_of(i, 0);
+    }
 
     const warp_work<Config>& work;
     const typename Config::mapping& map;
@@ -417,15 +440,15 @@ __device__ __forceinline__ void run_bulk(const typename Config::parameters& p,
     fill_table<typename loop::dot>(shared, work.lane, work.warp, policy.warps);
     if (p.early_weights) {
         wait_for_predecessors();
-        if (threadIdx.x == 0) {
-            images.fill(images_here);
-        }
+        images.fill_together();
     }
     let_dependents_start(); // whose early weights are not to come before these images
-    if constexpr (loop::dot::table_rows > 0) {
-        __syncthreads();
+    if (p.early_weights) {
+        wait_for_units();
+    } else {
+        images_here.wait(0);
     }
-    images_here.wait(0);
+    __syncthreads();
 
     const lane where = loop::lane_at(work.lane, shared);
     stage = 0;

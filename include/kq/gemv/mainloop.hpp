@@ -131,33 +131,33 @@ private:
                      int rest, const lane& where) {
         const bool upper = where.index >= 16;
         const int taken = where.index % 16; // slices, from the first of the rest
-        const bool takes = taken / dot::slices < rest;
-        const int offset = (done + taken / dot::slices) * block_bytes<Encoding>;
-        const int slot = first_slot + done * dot::slices + taken;
+        const bool adds = !upper && taken < rest * dot::slices;
+        // Lanes without a block take the last one again, for nothing.
+        const int block = done + (min)(taken / dot::slices, rest - 1);
+        const int offset = block * block_bytes<Encoding>;
+        const int slot = first_slot + block * dot::slices + where.slice;
         const int tile = slot / 32 * image::tile_bytes;
+        typename dot::fragment w[Rows / 2];
         KQ_UNROLL
-        for (int r = 0; r + 1 < Rows; r += 2) {
-            typename dot::fragment w{};
-            if (takes) {
-                w = dot::template load<Weights>(
-                    dot::locate((upper ? rows[r + 1] : rows[r]) + offset, where.slice), 0);
-            }
+        for (int p = 0; p < Rows / 2; ++p) {
+            const unsigned char* row = upper ? rows[2 * p + 1] : rows[2 * p];
+            w[p] = dot::template load<Weights>(dot::locate(row + offset, where.slice), 0);
+        }
+        KQ_UNROLL
+        for (int j = 0; j < Batch; ++j) {
+            const auto a = image::template load<cached_memory>(images[j] + tile, slot % 32);
             KQ_UNROLL
-            for (int j = 0; j < Batch; ++j) {
-                integers x{};
-                scales scale{};
-                if (takes) {
-                    const auto a = image::template load<cached_memory>(images[j] + tile, slot % 32);
-                    scale = dot::scale(w, a.d);
-                    x = dot::dot(w, a, where);
-                }
+            for (int p = 0; p < Rows / 2; ++p) {
+                const integers x = dot::dot(w[p], a, where);
+                const scales scale = dot::scale(w[p], a.d);
                 const integers second{from_upper_half(x.dot),
                                       dot::has_minimum ? from_upper_half(x.min) : 0};
                 const scales second_scale{from_upper_half(scale.dot),
                                           dot::has_minimum ? from_upper_half(scale.min) : 0.0f};
-                if (takes && !upper) {
-                    sums[j][r] = kq::accumulate<dot>(sums[j][r], scale, x);
-                    sums[j][r + 1] = kq::accumulate<dot>(sums[j][r + 1], second_scale, second);
+                if (adds) {
+                    float(&sum)[Rows] = sums[j];
+                    sum[2 * p] = kq::accumulate<dot>(sum[2 * p], scale, x);
+                    sum[2 * p + 1] = kq::accumulate<dot>(sum[2 * p + 1], second_scale, second);
                 }
             }
         }

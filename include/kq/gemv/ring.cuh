@@ -11,6 +11,20 @@
 
 namespace kq::inline KQ_ABI::detail {
 
+/// Starts to copy 16 bytes from global to shared memory, both 16-byte aligned. One thread.
+__device__ __forceinline__ void copy_unit(void* to, const void* from) {
+    NV_IF_TARGET(NV_PROVIDES_SM_80,
+                 (asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                                   static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+                               "l"(__cvta_generic_to_global(from))
+                               : "memory");))
+}
+
+/// Waits for the units that the thread copies.
+__device__ __forceinline__ void wait_for_units() {
+    NV_IF_TARGET(NV_PROVIDES_SM_80, (asm volatile("cp.async.wait_all;" ::: "memory");))
+}
+
 /// A barrier in shared memory that bulk copies complete on.
 class copy_barrier {
 public:
