@@ -41,7 +41,8 @@ auto batched() {
                 bulk(1, 16, 2, 2304, Batch), bulk(1, 16, 2, 4608, Batch),
                 bulk(1, 16, 1, whole_row, Batch), bulk(1, 16, 3, 2304, Batch),
                 bulk(2, 16, 2, 1152, Batch), bulk(2, 16, 2, 2304, Batch),
-                bulk(2, 16, 1, whole_row, Batch), bulk(2, 16, 1, 2304, Batch)>();
+                bulk(2, 16, 1, whole_row, Batch), bulk(2, 16, 1, 2304, Batch),
+                bulk(2, 8, 2, 2304, Batch), bulk(4, 8, 2, whole_row, Batch)>();
 }
 
 template <class Encoding, class Epilogue>
@@ -64,8 +65,9 @@ std::vector<candidate<kq::dense_arguments>> candidates<Encoding>::dense() {
                 bulk(1, 16, 3, 2304), bulk(2, 16, 1, whole_row), bulk(2, 16, 2, whole_row),
                 bulk(2, 16, 2, 2304), bulk(2, 16, 2, 1152), bulk(2, 16, 3, 1152),
                 bulk(4, 16, 1, whole_row), bulk(4, 16, 2, whole_row), bulk(4, 16, 2, 1152),
-                bulk(4, 13, 1, whole_row), bulk(4, 19, 1, whole_row), bulk(4, 8, 1, whole_row),
-                bulk(4, 8, 2, whole_row), bulk(4, 8, 2, 2304)>();
+                bulk(4, 8, 1, whole_row), bulk(4, 8, 2, whole_row), bulk(4, 8, 2, 2304),
+                bulk(1, 28, 2, 1152), bulk(2, 28, 2, whole_row), bulk(4, 24, 1, whole_row),
+                bulk(6, 12, 1, whole_row), bulk(8, 8, 1, whole_row)>();
 }
 
 template <class Encoding>

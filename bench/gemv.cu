@@ -75,15 +75,6 @@ const kq::device_facts& device() {
     return facts;
 }
 
-cudaStream_t stream() {
-    static const cudaStream_t s = [] {
-        cudaStream_t created = nullptr;
-        bench::check(cudaStreamCreate(&created), "create stream");
-        return created;
-    }();
-    return s;
-}
-
 constexpr int replays = 9;
 
 /// The read ceiling for so many bytes, in seconds: the faster of plain loads and bulk copies.
@@ -96,11 +87,10 @@ double ceiling(size_t bytes, bool dependent) {
     const bench::rotation over(bytes);
     double best = 1e9;
     for (const bool by_bulk : {false, true}) {
-        const auto time =
-            bench::time_launches(over.launches, replays, stream(), [&](int i, cudaStream_t on) {
-                bench::read_once(by_bulk, {pool().get() + over.at(i), bytes / 16 * 16, nullptr},
-                                 dependent, on);
-            });
+        const auto time = bench::time_launches(over.launches, replays, [&](int i, cudaStream_t on) {
+            bench::read_once(by_bulk, {pool().get() + over.at(i), bytes / 16 * 16, nullptr},
+                             dependent, on);
+        });
         best = std::min(best, time.median);
     }
     return known[key] = best;
@@ -112,7 +102,7 @@ void report(benchmark::State& state, size_t bytes, const bench::rotation& over, 
             Launch&& launch) {
     const double limit = ceiling(bytes, dependent);
     for (auto _ : state) {
-        const auto time = bench::time_launches(over.launches, replays, stream(), launch);
+        const auto time = bench::time_launches(over.launches, replays, launch);
         state.SetIterationTime(time.median);
         state.counters["us"] = time.median * 1e6;
         state.counters["us_q1"] = time.lower_quartile * 1e6;
@@ -128,8 +118,8 @@ struct vectors {
     bench::device_buffer x, y;
     vectors(int64_t inputs, int64_t outputs)
         : x(static_cast<size_t>(inputs) * 4), y(static_cast<size_t>(outputs) * 4) {
-        bench::fill_activation<<<64, 256>>>(reinterpret_cast<float*>(x.get()),
-                                            static_cast<size_t>(inputs));
+        bench::fill_activation<<<64, 256, 0, bench::stream()>>>(reinterpret_cast<float*>(x.get()),
+                                                                static_cast<size_t>(inputs));
     }
     const float* input() const { return reinterpret_cast<const float*>(x.get()); }
     float* output() const { return reinterpret_cast<float*>(y.get()); }
@@ -150,7 +140,7 @@ void run_dense(benchmark::State& state, shape s, int64_t m, work what, bool depe
     kq::description plan;
     kq::check(gemv::describe(a, device(), plan));
     state.SetLabel(kq::name_of(plan.with));
-    kq::check(gemv::quantize(a, lent, stream(), device()));
+    kq::check(gemv::quantize(a, lent, bench::stream(), device()));
     report(state, bytes, over, dependent, [&](int i, cudaStream_t on) {
         a.weights = pool + over.at(i);
         kq::check(what == work::multiply ? gemv::multiply(a, lent, on, device(), options)
@@ -173,13 +163,7 @@ void run_grouped(benchmark::State& state, expert_shape e, work what, bool depend
     const vectors v(e.of.k, e.of.n * e.top_k);
     // Each launch meets other experts, so that the cache has forgotten them when they come again.
     const auto turns = static_cast<int>(e.experts / e.top_k);
-    std::vector<int32_t> ids;
-    for (int32_t i = 0; i < e.experts; ++i) {
-        ids.push_back(i);
-    }
-    const bench::device_buffer device_ids(ids.size() * 4);
-    bench::check(cudaMemcpy(device_ids.get(), ids.data(), ids.size() * 4, cudaMemcpyHostToDevice),
-                 "copy ids");
+    const bench::device_buffer ids(bench::first_numbers(e.experts));
     kq::grouped_arguments a{.weights = pool,
                             .up_weights = sets == 2 ? pool + all / 2 : nullptr,
                             .activation = v.input(),
@@ -196,11 +180,11 @@ void run_grouped(benchmark::State& state, expert_shape e, work what, bool depend
     kq::description plan;
     kq::check(gemv::describe(a, device(), plan));
     state.SetLabel(kq::name_of(plan.with));
-    a.expert_ids = reinterpret_cast<const int32_t*>(device_ids.get());
-    kq::check(gemv::quantize(a, lent, stream(), device()));
+    a.expert_ids = reinterpret_cast<const int32_t*>(ids.get());
+    kq::check(gemv::quantize(a, lent, bench::stream(), device()));
     bench::rotation over(bytes);
     report(state, bytes, over, dependent, [&](int i, cudaStream_t on) {
-        a.expert_ids = reinterpret_cast<const int32_t*>(device_ids.get()) + i % turns * e.top_k;
+        a.expert_ids = reinterpret_cast<const int32_t*>(ids.get()) + i % turns * e.top_k;
         kq::check(what == work::multiply ? gemv::multiply(a, lent, on, device(), options)
                                          : gemv::launch(a, lent, on, device(), options));
     });
@@ -244,7 +228,8 @@ void run_baseline(benchmark::State& state, shape s) {
     using gemv = instances::gemv<Encoding, tuned>;
     const kq::dense_arguments a{.activation = v.input(), .output = v.output(), .n = s.n, .k = s.k};
     const bench::device_buffer space(gemv::workspace_bytes(a));
-    kq::check(gemv::quantize(a, {space.get(), gemv::workspace_bytes(a)}, stream(), device()));
+    kq::check(
+        gemv::quantize(a, {space.get(), gemv::workspace_bytes(a)}, bench::stream(), device()));
     constexpr int shared = kq::table_bytes<Encoding>;
     bench::check(cudaFuncSetAttribute(bench::baseline_kernel<Encoding>,
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, shared),

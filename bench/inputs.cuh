@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <vector>
 
 /// Weights and activations of hashed noise, made on the device.
 namespace bench {
@@ -42,6 +44,13 @@ static __global__ void fix_scales(unsigned char* blocks, size_t count, int size,
     }
 }
 
+/// 0, 1, 2 and so on.
+inline std::vector<int32_t> first_numbers(int64_t count) {
+    std::vector<int32_t> numbers(static_cast<size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+}
+
 inline size_t second_level_cache_bytes() {
     int bytes = 0;
     check(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, 0), "cudaDeviceGetAttribute");
@@ -58,12 +67,15 @@ public:
     void fill() {
         using block = typename Encoding::block;
         const size_t count = bytes / sizeof(block);
-        fill_noise<<<1024, 256>>>(reinterpret_cast<uint32_t*>(memory_.get()), bytes / 4);
-        fix_scales<<<1024, 256>>>(memory_.get(), count, sizeof(block), offsetof(block, d));
+        fill_noise<<<1024, 256, 0, stream()>>>(reinterpret_cast<uint32_t*>(memory_.get()),
+                                               bytes / 4);
+        fix_scales<<<1024, 256, 0, stream()>>>(memory_.get(), count, sizeof(block),
+                                               offsetof(block, d));
         if constexpr (requires(block b) { b.dmin; }) {
-            fix_scales<<<1024, 256>>>(memory_.get(), count, sizeof(block), offsetof(block, dmin));
+            fix_scales<<<1024, 256, 0, stream()>>>(memory_.get(), count, sizeof(block),
+                                                   offsetof(block, dmin));
         }
-        check(cudaDeviceSynchronize(), "fill");
+        check(cudaStreamSynchronize(stream()), "fill");
     }
 
     unsigned char* get() const { return memory_.get(); }

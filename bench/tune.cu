@@ -13,12 +13,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <iomanip>
 #include <limits>
 #include <map>
 #include <sstream>
+#include <tuple>
 
 namespace {
 
@@ -42,8 +45,9 @@ struct problem {
 struct measurement {
     std::string policy;
     kq::policy fields;
-    double us = 0;
-    double us_dependent = 0;
+    double us = 0;           ///< of the product alone
+    double us_dependent = 0; ///< the same in a chain of dependent launches
+    double us_pair = 0;      ///< of quantizer and product in a chain of dependent launches
 };
 
 /// What was measured before, by problem and policy; each new line is in the file at once.
@@ -53,9 +57,9 @@ public:
         std::ifstream before(path);
         std::string line;
         for (bool header = true; std::getline(before, line); header = false) {
-            const auto times = split(line);
-            if (!header && times.size() == 3) {
-                known_[times[0]] = {std::stod(times[1]), std::stod(times[2])};
+            const auto cells = split(line);
+            if (!header && cells.size() == 4) {
+                known_[cells[0]] = {std::stod(cells[1]), std::stod(cells[2]), std::stod(cells[3])};
             }
         }
         file_.open(path, std::ios::app);
@@ -63,16 +67,18 @@ public:
             throw std::runtime_error("cannot write " + path);
         }
         if (known_.empty()) {
-            file_ << "encoding,mapping,n,k,batch,experts,policy,us,us_dependent\n";
+            file_ << "encoding,mapping,n,k,batch,experts,policy,us,us_dependent,us_pair\n";
         }
     }
 
-    const std::pair<double, double>* find(const std::string& key) const {
+    using times = std::array<double, 3>; ///< us, us_dependent, us_pair
+
+    const times* find(const std::string& key) const {
         const auto at = known_.find(key);
         return at == known_.end() ? nullptr : &at->second;
     }
-    void add(const std::string& key, double us, double us_dependent) {
-        file_ << key << ',' << us << ',' << us_dependent << std::endl;
+    void add(const std::string& key, const times& t) {
+        file_ << key << ',' << t[0] << ',' << t[1] << ',' << t[2] << std::endl;
     }
 
     /// A policy's name without commas, so that it is one cell.
@@ -84,31 +90,24 @@ public:
     }
 
 private:
-    /// Everything before the two times, and the times.
+    /// Everything before the three times, and the times.
     static std::vector<std::string> split(const std::string& line) {
-        const auto last = line.rfind(',');
-        const auto before = last == std::string::npos ? last : line.rfind(',', last - 1);
-        if (before == std::string::npos) {
-            return {};
+        std::vector<std::string> cells;
+        auto end = line.size();
+        for (int time = 0; time < 3; ++time) {
+            const auto comma = end == 0 ? std::string::npos : line.rfind(',', end - 1);
+            if (comma == std::string::npos) {
+                return {};
+            }
+            cells.insert(cells.begin(), line.substr(comma + 1, end - comma - 1));
+            end = comma;
         }
-        return {line.substr(0, before), line.substr(before + 1, last - before - 1),
-                line.substr(last + 1)};
+        cells.insert(cells.begin(), line.substr(0, end));
+        return cells;
     }
 
-    std::map<std::string, std::pair<double, double>> known_;
+    std::map<std::string, times> known_;
     std::ofstream file_;
-};
-
-class stream {
-public:
-    stream() { bench::check(cudaStreamCreate(&handle_), "create stream"); }
-    ~stream() { cudaStreamDestroy(handle_); }
-    stream(const stream&) = delete;
-    stream& operator=(const stream&) = delete;
-    cudaStream_t get() const { return handle_; }
-
-private:
-    cudaStream_t handle_ = nullptr;
 };
 
 /// Memory and arguments of a problem.
@@ -123,15 +122,9 @@ public:
                                          : static_cast<size_t>(p.batch * sets()))),
           x_(static_cast<size_t>(p.k) * p.batch * 4),
           y_(static_cast<size_t>(p.n) * p.batch * 4),
-          ids_(static_cast<size_t>(p.experts) * 4) {
-        bench::fill_activation<<<64, 256>>>(reinterpret_cast<float*>(x_.get()),
-                                            static_cast<size_t>(p.k) * p.batch);
-        std::vector<int32_t> ids;
-        for (int i = 0; i < p.experts; ++i) {
-            ids.push_back(i);
-        }
-        bench::check(cudaMemcpy(ids_.get(), ids.data(), ids.size() * 4, cudaMemcpyHostToDevice),
-                     "copy ids");
+          ids_(bench::first_numbers(p.experts)) {
+        bench::fill_activation<<<64, 256, 0, bench::stream()>>>(reinterpret_cast<float*>(x_.get()),
+                                                                static_cast<size_t>(p.k) * p.batch);
     }
 
     int sets() const { return p_.mapping == kq::tuning::row_mapping::grouped_gated ? 2 : 1; }
@@ -175,14 +168,12 @@ template <class Arguments>
 std::vector<measurement> time_all(const std::vector<bench::candidate<Arguments>>& candidates,
                                   const problem& p, const setting& s, csv& log,
                                   const kq::device_facts& device) {
-    static const stream on;
     std::vector<measurement> all;
     for (const auto& c : candidates) {
         measurement m{kq::name_of(c.policy), c.policy};
         const std::string key = p.name() + ',' + csv::cell(m.policy);
         if (const auto* known = log.find(key)) {
-            m.us = known->first;
-            m.us_dependent = known->second;
+            std::tie(m.us, m.us_dependent, m.us_pair) = std::tuple_cat(*known);
             all.push_back(m);
             continue;
         }
@@ -191,20 +182,25 @@ std::vector<measurement> time_all(const std::vector<bench::candidate<Arguments>>
         const size_t bytes = c.workspace_bytes(a);
         const bench::device_buffer space(bytes);
         const kq::workspace lent{space.get(), bytes};
-        if (!c.quantize(a, lent, on.get(), device, {}).ok()) {
+        if (!c.quantize(a, lent, bench::stream(), device, {}).ok()) {
             continue;
         }
-        const auto time = [&](kq::launch_options options) {
-            return 1e6 *
-                   bench::time_launches(s.launches(), 5, on.get(), [&](int i, cudaStream_t stream) {
-                       s.arguments(i, a);
-                       kq::check(c.multiply(a, lent, stream, device, options));
-                   }).median;
+        const auto time = [&](bool quantized, kq::launch_options options) {
+            const auto launch = [&](int i, cudaStream_t stream) {
+                s.arguments(i, a);
+                if (quantized) {
+                    kq::check(c.quantize(a, lent, stream, device, options));
+                }
+                kq::check(c.multiply(a, lent, stream, device, options));
+            };
+            return 1e6 * bench::time_launches(s.launches(), 5, launch).median;
         };
-        m.us = time({});
-        m.us_dependent =
-            time({.dependent = true, .early_weights = p.mapping == kq::tuning::row_mapping::dense});
-        log.add(key, m.us, m.us_dependent);
+        const kq::launch_options dependent{
+            .dependent = true, .early_weights = p.mapping == kq::tuning::row_mapping::dense};
+        m.us = time(false, {});
+        m.us_dependent = time(false, dependent);
+        m.us_pair = time(true, dependent);
+        log.add(key, {m.us, m.us_dependent, m.us_pair});
         all.push_back(m);
     }
     return all;
@@ -243,15 +239,18 @@ struct tried {
     problem of;
     std::vector<measurement> all;
 
-    static double time(const measurement& m) { return m.us + m.us_dependent; }
+    /// What a policy costs, in logarithms; dependent launches with and without a quantizer between.
+    static double cost(const measurement& m, bool dependent) {
+        return dependent ? (std::log(m.us_dependent) + std::log(m.us_pair)) / 2 : std::log(m.us);
+    }
 
-    /// The fastest of the policies that run on one of `kernels`; null if there is none.
-    const measurement* best(const std::vector<kq::policy>& kernels) const {
+    /// The cheapest of the policies that run on one of `kernels`; null if there is none.
+    const measurement* best(const std::vector<kq::policy>& kernels, bool dependent) const {
         const measurement* found = nullptr;
         for (const measurement& m : all) {
             const bool runs = std::find(kernels.begin(), kernels.end(),
                                         kq::compiled_part(m.fields)) != kernels.end();
-            if (runs && (found == nullptr || time(m) < time(*found))) {
+            if (runs && (found == nullptr || cost(m, dependent) < cost(*found, dependent))) {
                 found = &m;
             }
         }
@@ -279,10 +278,12 @@ std::vector<kq::policy> choose_kernels(const std::vector<const tried*>& problems
         for (const kq::policy& candidate : candidates) {
             std::vector<kq::policy> with = chosen;
             with.push_back(candidate);
-            double loss = 0; // in logarithms
+            double loss = 0;
             for (const tried* t : problems) {
-                const measurement* best = t->best(with);
-                loss += best == nullptr ? 100 : std::log(tried::time(*best));
+                for (const bool dependent : {false, true}) {
+                    const measurement* best = t->best(with, dependent);
+                    loss += best == nullptr ? 100 : tried::cost(*best, dependent);
+                }
             }
             if (loss < least) {
                 least = loss;
@@ -298,15 +299,22 @@ std::vector<kq::policy> choose_kernels(const std::vector<const tried*>& problems
     return chosen;
 }
 
-std::string row_of(const problem& p, const measurement& best, const kq::device_facts& device) {
+std::string cells_of(const kq::policy& p, double us) {
     std::ostringstream s;
-    const kq::policy& f = best.fields;
+    s << '{' << p.lanes << ", " << p.rows << ", " << p.prefetch << ", " << p.batch << ", "
+      << p.warps << ", " << p.stages << ", " << p.piece_bytes
+      << ", kq::transport::" << (p.via == kq::transport::bulk ? "bulk" : "direct") << "}, "
+      << std::fixed << std::setprecision(2) << us << 'f';
+    return s.str();
+}
+
+std::string row_of(const problem& p, const measurement& ordinary, const measurement& dependent,
+                   const kq::device_facts& device) {
+    std::ostringstream s;
     s << "    {" << device.compute_capability << ", kq::encoding::" << kq::name_of(p.encoding)
       << ", kq::tuning::row_mapping::" << name_of(p.mapping) << ", " << p.n << ", " << p.k << ", "
-      << p.batch << ", {" << f.lanes << ", " << f.rows << ", " << f.prefetch << ", " << f.batch
-      << ", " << f.warps << ", " << f.stages << ", " << f.piece_bytes
-      << ", kq::transport::" << (f.via == kq::transport::bulk ? "bulk" : "direct") << "}, "
-      << best.us << "f, " << best.us_dependent << "f},\n";
+      << p.batch << ", " << cells_of(ordinary.fields, ordinary.us) << ", "
+      << cells_of(dependent.fields, dependent.us_dependent) << "},\n";
     return s.str();
 }
 
@@ -328,7 +336,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> experts = {"64x2048x7168x8", "128x768x2048x8"};
     std::vector<int> batches = {1};
     std::string csv_path = "tuning.csv", header_path;
-    size_t most_kernels = 3;
+    size_t most_kernels = 5;
     app.add_option("--encodings", encodings, "encodings, all by default")->delimiter(',');
     app.add_option("--shapes", shapes, "n x k of dense products")->delimiter(',');
     app.add_option("--experts", experts, "experts x n x k x experts of a token")->delimiter(',');
@@ -398,7 +406,8 @@ int main(int argc, char** argv) {
         std::ofstream header(header_path);
         header
             << "// The fastest of the policies that kq_tune tried: compute capability, encoding, "
-               "mapping, n, k,\n// batch, policy, us of a launch, us of a dependent launch.\n";
+               "mapping, n, k,\n// batch, policy and us of a launch, policy and us of a dependent "
+               "one.\n";
         for (const tried& t : results) {
             std::vector<const tried*> alike; // served by one launcher
             for (const tried& other : results) {
@@ -408,8 +417,9 @@ int main(int argc, char** argv) {
                     alike.push_back(&other);
                 }
             }
-            if (const measurement* best = t.best(choose_kernels(alike, most_kernels))) {
-                header << row_of(t.of, *best, device);
+            const std::vector<kq::policy> kernels = choose_kernels(alike, most_kernels);
+            if (const measurement* ordinary = t.best(kernels, false)) {
+                header << row_of(t.of, *ordinary, *t.best(kernels, true), device);
             }
         }
     }

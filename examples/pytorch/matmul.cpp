@@ -26,7 +26,8 @@ products::element element_of(const at::Tensor& x) {
     }
 }
 
-// Messages are made of strings: a number in a stream crashed with PyTorch 2.11 on Linux.
+// Messages are made of strings: a number in a stream crashed where the compiler had linked a C++
+// library of the operator's own, beside PyTorch's.
 
 std::string text(at::IntArrayRef shape) {
     std::string sizes;

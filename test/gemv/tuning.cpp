@@ -16,11 +16,11 @@ constexpr policy four{.rows = 4, .via = kq::transport::bulk};
 constexpr policy eight{.batch = 8, .via = kq::transport::bulk};
 
 constexpr kq::tuning::row rows[] = {
-    {90, encoding::q4_k, row_mapping::dense, 4096, 4096, 1, one, 1, 1},
-    {90, encoding::q4_k, row_mapping::dense, 131072, 4096, 1, two, 1, 1},
-    {90, encoding::q4_k, row_mapping::dense, 4096, 16384, 1, four, 1, 1},
-    {90, encoding::q4_k, row_mapping::dense, 4096, 4096, 8, eight, 1, 1},
-    {90, encoding::q4_k, row_mapping::grouped, 2048, 4096, 8, two, 1, 1},
+    {90, encoding::q4_k, row_mapping::dense, 4096, 4096, 1, one, 1, two, 1},
+    {90, encoding::q4_k, row_mapping::dense, 131072, 4096, 1, two, 1, two, 1},
+    {90, encoding::q4_k, row_mapping::dense, 4096, 16384, 1, four, 1, four, 1},
+    {90, encoding::q4_k, row_mapping::dense, 4096, 4096, 8, eight, 1, eight, 1},
+    {90, encoding::q4_k, row_mapping::grouped, 2048, 4096, 8, two, 1, two, 1},
 };
 constexpr kq::tuning::table table(rows);
 
@@ -47,6 +47,14 @@ TEST_CASE("a selection takes the row of the nearest shape, in octaves") {
     CHECK(dense(0, 0, 1) == one);
 }
 
+TEST_CASE("a dependent launch has a policy of its own") {
+    const kq::tuning::request ordinary{90, encoding::q4_k, row_mapping::dense, 4096, 4096, 1};
+    kq::tuning::request dependent = ordinary;
+    dependent.dependent = true;
+    CHECK(kq::tuning::choose(table, ordinary) == one);
+    CHECK(kq::tuning::choose(table, dependent) == two);
+}
+
 TEST_CASE("a batch of one and larger batches never take each other's rows") {
     const auto dense = [](int64_t batch) {
         return choose(encoding::q4_k, row_mapping::dense, 131072, 4096, batch);
@@ -70,9 +78,11 @@ TEST_CASE("every shipped row is a measured policy that any product can use") {
     for (const kq::tuning::row& r : kq::tuning::shipped) {
         INFO(kq::name_of(r.encoding)
              << " " << name_of(r.mapping) << " " << r.n << "x" << r.k << " batch " << r.batch);
-        CHECK(kq::is_valid(r.best));
-        CHECK(r.best.lanes == 32); // the bits of `warp`
-        CHECK((r.best.batch == 1 || r.mapping == row_mapping::dense));
+        for (const policy& p : {r.best, r.best_dependent}) {
+            CHECK(kq::is_valid(p));
+            CHECK(p.lanes == 32); // the bits of `warp`
+            CHECK((p.batch == 1 || r.mapping == row_mapping::dense));
+        }
         CHECK((r.us > 0 && r.us_dependent > 0));
     }
     [&]<class... Encodings>(kq::type_list<Encodings...>) {

@@ -22,6 +22,7 @@ constexpr kq::tuning::row rows[] = {
      1,
      {.rows = 4, .via = kq::transport::bulk},
      1,
+     {.rows = 1, .via = kq::transport::direct},
      1},
     {90,
      kq::encoding::q4_k,
@@ -31,6 +32,7 @@ constexpr kq::tuning::row rows[] = {
      1,
      {.rows = 1, .via = kq::transport::direct},
      1,
+     {.rows = 4, .via = kq::transport::bulk},
      1},
     {90,
      kq::encoding::q4_k,
@@ -40,6 +42,7 @@ constexpr kq::tuning::row rows[] = {
      4,
      {.batch = 4, .via = kq::transport::bulk},
      1,
+     {.batch = 4, .via = kq::transport::bulk},
      1},
 };
 constexpr kq::tuning::table table(rows);
@@ -51,6 +54,8 @@ TEST_CASE("a product tuned by a user's table takes its policies and gives the bi
     const kq::device_facts facts = gpu::device();
     if (facts.compute_capability == 90) {
         CHECK(gemv::choose({.n = 60, .k = 1024}, facts) == rows[0].best);
+        CHECK(gemv::choose({.n = 60, .k = 1024}, facts, {.dependent = true}) ==
+              rows[0].best_dependent);
         CHECK(gemv::choose({.n = 5000, .k = 1024}, facts) == rows[1].best);
         CHECK(gemv::choose({.n = 60, .k = 1024, .m = 3}, facts) == rows[2].best);
     }

@@ -46,42 +46,30 @@ struct sliced_dot<q3_k> : without_table {
     KQ_API static integers dot(const fragment& w, const image::fragment& x, const lane& where) {
         const int half = where.slice / 2;
         const uint32_t scales = scales_of(w.scales, half, where.slice % 2);
-        // A weight is its two low bits plus 4 times its high bit, minus 4. Plane i's low bits stand
-        // at bit 2i of each byte. Its high bit is brought to bit 4 + i, by the multiply pipe: in
-        // plane 2 that is above the low bits, in the others it is dotted by itself.
-        const uint32_t to_upper_bits = half != 0 ? 1 : 16;
-        int low[4];
-        int high[4] = {};
-        KQ_UNROLL
-        for (int plane = 0; plane < 4; ++plane) {
-            low[plane] = detail::plane_sum(x.sums, plane) * -(4 << (2 * plane));
-        }
+        // A weight is its two low bits plus 4 times its high bit, minus 4. Plane i's stand at bit
+        // 2i of each byte, but plane 3's too at bit 4, so that there is room for the high bit.
+        uint32_t codes[4][4]; // [plane][word]
         KQ_UNROLL
         for (int i = 0; i < 4; ++i) {
-            const uint32_t q = w.q.word(i);
-            const uint32_t h = w.high.word(i) * to_upper_bits;
-            KQ_UNROLL
-            for (int plane = 0; plane < 4; ++plane) {
-                const uint32_t x_i = x.q[4 * plane + i];
-                const uint32_t low_bits = q & (0x03030303u << (2 * plane));
-                const uint32_t high_bit = h & (0x10101010u << plane);
-                if (plane == 2) {
-                    low[plane] = dp4a_us(low_bits | high_bit, x_i, low[plane]);
-                } else {
-                    low[plane] = dp4a_us(low_bits, x_i, low[plane]);
-                    high[plane] = dp4a_us(high_bit, x_i, high[plane]);
-                }
-            }
+            const uint32_t low = w.q.word(i);
+            const uint32_t high = w.high.word(i) >> (4 * half);
+            codes[0][i] = (low & 0x03030303u) | ((high << 2) & 0x04040404u);
+            codes[1][i] = (low & 0x0c0c0c0cu) | ((high << 3) & 0x10101010u);
+            codes[2][i] = (low & 0x30303030u) | ((high << 4) & 0x40404040u);
+            codes[3][i] = ((low >> 2) & 0x30303030u) | ((high << 3) & 0x40404040u);
         }
-        // 64 times the planes' sums of weight times activation, but for the factor that is left.
-        const int sums[4] = {4 * low[0] + high[0], 2 * low[1] + high[1], low[2],
-                             low[3] + 2 * high[3]};
-        constexpr int factors[4] = {16, 8, 4, 1};
         int dot = 0;
         KQ_UNROLL
         for (int plane = 0; plane < 4; ++plane) {
-            const auto factor = static_cast<uint32_t>(factors[plane]);
-            dot += sums[plane] * dp4a_us(scales, factor << (8 * plane), -32 * factors[plane]);
+            const int stands_at = plane < 3 ? plane : 2;
+            int sum = detail::plane_sum(x.sums, plane) * -(4 << (2 * stands_at));
+            KQ_UNROLL
+            for (int i = 0; i < 4; ++i) {
+                sum = dp4a_us(codes[plane][i], x.q[4 * plane + i], sum);
+            }
+            const int factor = static_cast<int>(detail::plane_factor(stands_at));
+            dot +=
+                sum * dp4a_us(scales, static_cast<uint32_t>(factor) << (8 * plane), -32 * factor);
         }
         return {dot >> 6, 0};
     }

@@ -55,8 +55,10 @@ constexpr policy_set policies_of(const tuning::table& rows, encoding e, tuning::
         set.add(tuning::untuned(2));
     }
     for (const tuning::row& r : rows) {
-        if (r.encoding == e && r.mapping == as && (r.best.batch == 1 || batched)) {
-            set.add(r.best);
+        for (const policy& p : {r.best, r.best_dependent}) {
+            if (r.encoding == e && r.mapping == as && (p.batch == 1 || batched)) {
+                set.add(p);
+            }
         }
     }
     return set;
@@ -81,8 +83,10 @@ public:
     using arguments = typename plain::arguments;
     using image = typename plain::image;
 
-    /// The policy for these arguments on this device. Arguments that `launch` refuses have one too.
-    static policy choose(const arguments& a, const device_facts& device) {
+    /// The policy for a launch with these arguments on this device. Arguments that `launch` refuses
+    /// have one too.
+    static policy choose(const arguments& a, const device_facts& device,
+                         launch_options options = {}) {
         gemv_plan plan;
         if (!plan_sizes<Encoding, Epilogue>(a, plan).ok()) {
             return fallback;
@@ -92,7 +96,8 @@ public:
                                                .mapping = as,
                                                .n = plan.of.n,
                                                .k = plan.of.k,
-                                               .batch = batch_of(a)});
+                                               .batch = batch_of(a),
+                                               .dependent = options.dependent});
         const bool suits = plan_shape<Encoding, Epilogue>(p, a, device, plan).ok();
         return suits && set.find(p) >= 0 ? p : fallback;
     }
@@ -102,13 +107,15 @@ public:
 
     /// As `gemv::can_implement`.
     static status can_implement(const arguments& a, workspace space, const device_facts& device) {
-        return with_policy(a, device,
+        return with_policy(a, device, {},
                            [&]<class Gemv>() { return Gemv::can_implement(a, space, device); });
     }
 
     /// As `gemv::describe`.
-    static status describe(const arguments& a, const device_facts& device, description& out) {
-        return with_policy(a, device, [&]<class Gemv>() { return Gemv::describe(a, device, out); });
+    static status describe(const arguments& a, const device_facts& device, description& out,
+                           launch_options options = {}) {
+        return with_policy(a, device, options,
+                           [&]<class Gemv>() { return Gemv::describe(a, device, out); });
     }
 
     /// As `gemv::quantize`.
@@ -120,7 +127,7 @@ public:
     /// As `gemv::multiply`.
     static status multiply(const arguments& a, workspace space, cudaStream_t stream,
                            const device_facts& device, launch_options options = {}) {
-        return with_policy(a, device, [&]<class Gemv>() {
+        return with_policy(a, device, options, [&]<class Gemv>() {
             return Gemv::multiply(a, space, stream, device, options);
         });
     }
@@ -128,7 +135,7 @@ public:
     /// As `gemv::launch`.
     static status launch(const arguments& a, workspace space, cudaStream_t stream,
                          const device_facts& device, launch_options options = {}) {
-        return with_policy(a, device, [&]<class Gemv>() {
+        return with_policy(a, device, options, [&]<class Gemv>() {
             return Gemv::launch(a, space, stream, device, options);
         });
     }
@@ -158,8 +165,9 @@ private:
     }
 
     template <class Call>
-    static status with_policy(const arguments& a, const device_facts& device, Call&& call) {
-        const int chosen = set.find(choose(a, device));
+    static status with_policy(const arguments& a, const device_facts& device,
+                              launch_options options, Call&& call) {
+        const int chosen = set.find(choose(a, device, options));
         status result;
         [&]<int... Index>(cuda::std::integer_sequence<int, Index...>) {
             (void)((Index == chosen &&

@@ -15,7 +15,7 @@ constexpr const char* name_of(row_mapping m) {
                                        : "grouped_gated";
 }
 
-/// The fastest of the policies that were tried for one product on one GPU, and its times.
+/// The fastest of the policies that were tried for one product on one GPU, and their times.
 struct row {
     int compute_capability; ///< 10 * major + minor
     kq::encoding encoding;
@@ -24,8 +24,9 @@ struct row {
     int64_t k; ///< columns
     int batch; ///< activation rows, of grouped products slots
     policy best;
-    float us;           ///< of the product alone, weights cold
-    float us_dependent; ///< the same in a chain of dependent launches
+    float us;              ///< of the product alone, weights cold
+    policy best_dependent; ///< for dependent launches, with and without a quantizer between
+    float us_dependent;    ///< of the product alone in a chain of them
 };
 
 } // namespace kq::inline KQ_ABI::tuning

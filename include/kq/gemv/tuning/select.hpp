@@ -25,9 +25,10 @@ struct request {
     int compute_capability; ///< 10 * major + minor
     kq::encoding encoding;
     row_mapping mapping;
-    int64_t n;     ///< weight rows, of an expert
-    int64_t k;     ///< columns
-    int64_t batch; ///< activation rows, of grouped products slots
+    int64_t n;              ///< weight rows, of an expert
+    int64_t k;              ///< columns
+    int64_t batch;          ///< activation rows, of grouped products slots
+    bool dependent = false; ///< see `launch_options`
 };
 
 namespace detail {
@@ -82,7 +83,7 @@ constexpr policy untuned(int64_t batch) {
 constexpr policy choose(const table& rows, const request& r) {
     const row* best = nearest(rows, r);
     if (best != nullptr) {
-        return best->best;
+        return r.dependent ? best->best_dependent : best->best;
     }
     return r.mapping == row_mapping::dense ? untuned(r.batch) : policies::warp;
 }
