@@ -37,12 +37,12 @@ constexpr kq::policy direct(int rows, int prefetch, int warps, int batch = 1) {
 
 template <class Encoding, int Batch>
 auto batched() {
-    return list<Encoding, kq::mappings::dense, kq::epilogues::store, direct(1, 1, 16, Batch),
-                bulk(1, 16, 2, 2304, Batch), bulk(1, 16, 2, 4608, Batch),
-                bulk(1, 16, 1, whole_row, Batch), bulk(1, 16, 3, 2304, Batch),
-                bulk(2, 16, 2, 1152, Batch), bulk(2, 16, 2, 2304, Batch),
-                bulk(2, 16, 1, whole_row, Batch), bulk(2, 16, 1, 2304, Batch),
-                bulk(2, 8, 2, 2304, Batch), bulk(4, 8, 2, whole_row, Batch)>();
+    return list<
+        Encoding, kq::mappings::dense, kq::epilogues::store, direct(1, 1, 16, Batch),
+        bulk(1, 16, 2, 2304, Batch), bulk(1, 16, 2, 4608, Batch), bulk(1, 16, 1, whole_row, Batch),
+        bulk(1, 16, 3, 2304, Batch), bulk(2, 16, 2, 1152, Batch), bulk(2, 16, 2, 2304, Batch),
+        bulk(2, 16, 1, whole_row, Batch), bulk(2, 16, 1, 2304, Batch), bulk(2, 8, 2, 2304, Batch),
+        bulk(4, 8, 2, whole_row, Batch), bulk(4, 8, 1, whole_row, Batch)>();
 }
 
 template <class Encoding, class Epilogue>

@@ -138,7 +138,7 @@ void run_dense(benchmark::State& state, shape s, int64_t m, work what, bool depe
     const kq::workspace lent{space.get(), gemv::workspace_bytes(a)};
     const kq::launch_options options{.dependent = dependent, .early_weights = dependent};
     kq::description plan;
-    kq::check(gemv::describe(a, device(), plan));
+    kq::check(gemv::describe(a, device(), plan, options));
     state.SetLabel(kq::name_of(plan.with));
     kq::check(gemv::quantize(a, lent, bench::stream(), device()));
     report(state, bytes, over, dependent, [&](int i, cudaStream_t on) {
@@ -178,7 +178,7 @@ void run_grouped(benchmark::State& state, expert_shape e, work what, bool depend
     const kq::workspace lent{space.get(), gemv::workspace_bytes(a)};
     const kq::launch_options options{.dependent = dependent};
     kq::description plan;
-    kq::check(gemv::describe(a, device(), plan));
+    kq::check(gemv::describe(a, device(), plan, options));
     state.SetLabel(kq::name_of(plan.with));
     a.expert_ids = reinterpret_cast<const int32_t*>(ids.get());
     kq::check(gemv::quantize(a, lent, bench::stream(), device()));

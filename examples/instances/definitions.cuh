@@ -30,8 +30,9 @@ gemv<Encoding, Policy, Mapping, Epilogue>::can_implement(const arguments& a, kq:
 template <class Encoding, kq::policy Policy, template <int> class Mapping, class Epilogue>
 kq::status gemv<Encoding, Policy, Mapping, Epilogue>::describe(const arguments& a,
                                                                const kq::device_facts& device,
-                                                               kq::description& out) {
-    return launcher<Encoding, Policy, Mapping, Epilogue>::describe(a, device, out);
+                                                               kq::description& out,
+                                                               kq::launch_options options) {
+    return launcher<Encoding, Policy, Mapping, Epilogue>::describe(a, device, out, options);
 }
 
 template <class Encoding, kq::policy Policy, template <int> class Mapping, class Epilogue>

@@ -29,7 +29,7 @@ struct gemv {
     static kq::status can_implement(const arguments& a, kq::workspace space,
                                     const kq::device_facts& device);
     static kq::status describe(const arguments& a, const kq::device_facts& device,
-                               kq::description& out);
+                               kq::description& out, kq::launch_options options = {});
     static kq::status quantize(const arguments& a, kq::workspace space, cudaStream_t stream,
                                const kq::device_facts& device, kq::launch_options options = {});
     static kq::status multiply(const arguments& a, kq::workspace space, cudaStream_t stream,

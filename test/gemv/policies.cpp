@@ -153,6 +153,12 @@ TEST_CASE("a launch is described as data and as one line") {
     CHECK(d.workspace_bytes == size_t{2} * 2432); // 16 blocks are two tiles
     CHECK(d.line().rfind("q4_k n 4096 k 4096 units 1: warp by bulk, ", 0) == 0);
     CHECK(d.line().find('\n') == std::string::npos);
+    const int ordinary = d.shared_bytes;
+    REQUIRE(kq::describe_launch<kq::q4_k, kq::epilogues::store>(kq::policies::warp, a, h200, d,
+                                                                {.dependent = true})
+                .ok());
+    CHECK(ordinary < h200.shared_bytes_per_block / 2);
+    CHECK(d.shared_bytes > h200.shared_bytes_per_block / 2); // no second one beside it
     kq::device_facts older = h200;
     older.compute_capability = 80;
     REQUIRE(

@@ -43,7 +43,7 @@ struct description {
 /// Errors: as `plan_sizes`, and a transport that the device or the shape does not allow.
 template <dottable Encoding, epilogue Epilogue, class Arguments>
 status describe_launch(const policy& p, const Arguments& a, const device_facts& device,
-                       description& out) {
+                       description& out, launch_options options = {}) {
     gemv_plan plan;
     if (const status s = plan_shape<Encoding, Epilogue>(p, a, device, plan); !s.ok()) {
         return s;
@@ -57,7 +57,7 @@ status describe_launch(const policy& p, const Arguments& a, const device_facts& 
            .units = plan.of.units,
            .grid = plan.grid,
            .threads = plan.threads,
-           .shared_bytes = plan.shared_bytes,
+           .shared_bytes = shape_of(plan, options).shared_bytes,
            .weight_bytes = plan.of.is_empty() ? 0 : plan.of.weight_rows * plan.row_bytes,
            .workspace_bytes = static_cast<size_t>(plan.workspace_bytes)};
     return {};

@@ -96,8 +96,9 @@ struct gemv {
     /// What `launch` would do with these arguments on this device.
     ///
     /// Errors: as `can_implement`, but pointers and workspace are not looked at.
-    static status describe(const arguments& a, const device_facts& device, description& out) {
-        return describe_launch<Encoding, Epilogue>(Policy, a, device, out);
+    static status describe(const arguments& a, const device_facts& device, description& out,
+                           launch_options options = {}) {
+        return describe_launch<Encoding, Epilogue>(Policy, a, device, out, options);
     }
 
     /// Quantizes the activation into the workspace. What it leaves there serves every product with

@@ -158,9 +158,9 @@ struct run_time_gemv {
 
     /// As `gemv::describe`.
     static status describe(const policy& p, const arguments& a, const device_facts& device,
-                           description& out) {
+                           description& out, launch_options options = {}) {
         const status s = check_policy(p);
-        return s.ok() ? describe_launch<Encoding, Epilogue>(p, a, device, out) : s;
+        return s.ok() ? describe_launch<Encoding, Epilogue>(p, a, device, out, options) : s;
     }
 
     /// Checks all arguments and makes the launches. Allocates nothing.

@@ -91,13 +91,14 @@ public:
         if (!plan_sizes<Encoding, Epilogue>(a, plan).ok()) {
             return fallback;
         }
-        const policy p = tuning::choose(Rows, {.compute_capability = device.compute_capability,
-                                               .encoding = Encoding::id,
-                                               .mapping = as,
-                                               .n = plan.of.n,
-                                               .k = plan.of.k,
-                                               .batch = batch_of(a),
-                                               .dependent = options.dependent});
+        const policy p = tuning::choose(
+            Rows, {.compute_capability = device.compute_capability,
+                   .encoding = Encoding::id,
+                   .mapping = as,
+                   .n = plan.of.n,
+                   .k = plan.of.k,
+                   .batch = batch_of(a),
+                   .dependent = options.dependent && device.compute_capability >= 90});
         const bool suits = plan_shape<Encoding, Epilogue>(p, a, device, plan).ok();
         return suits && set.find(p) >= 0 ? p : fallback;
     }
@@ -115,7 +116,7 @@ public:
     static status describe(const arguments& a, const device_facts& device, description& out,
                            launch_options options = {}) {
         return with_policy(a, device, options,
-                           [&]<class Gemv>() { return Gemv::describe(a, device, out); });
+                           [&]<class Gemv>() { return Gemv::describe(a, device, out, options); });
     }
 
     /// As `gemv::quantize`.
