@@ -153,12 +153,6 @@ TEST_CASE("a launch is described as data and as one line") {
     CHECK(d.workspace_bytes == size_t{2} * 2432); // 16 blocks are two tiles
     CHECK(d.line().rfind("q4_k n 4096 k 4096 units 1: warp by bulk, ", 0) == 0);
     CHECK(d.line().find('\n') == std::string::npos);
-    const int ordinary = d.shared_bytes;
-    REQUIRE(kq::describe_launch<kq::q4_k, kq::epilogues::store>(kq::policies::warp, a, h200, d,
-                                                                {.dependent = true})
-                .ok());
-    CHECK(ordinary < h200.shared_bytes_per_block / 2);
-    CHECK(d.shared_bytes > h200.shared_bytes_per_block / 2); // no second one beside it
     kq::device_facts older = h200;
     older.compute_capability = 80;
     REQUIRE(
@@ -167,4 +161,20 @@ TEST_CASE("a launch is described as data and as one line") {
     CHECK(kq::describe_launch<kq::q4_k, kq::epilogues::store>(
               kq::policies::warp, kq::dense_arguments{.n = 1, .k = 100}, h200, d)
               .subject() == std::string("k"));
+}
+
+TEST_CASE("a description of a dependent launch has its shared memory") {
+    const kq::device_facts h200{
+        .compute_capability = 90, .multiprocessors = 132, .shared_bytes_per_block = 232448};
+    const auto shared_bytes = [&](kq::launch_options options) {
+        kq::description d;
+        REQUIRE(kq::describe_launch<kq::q4_k, kq::epilogues::store>(
+                    kq::policies::multi_row<1>, kq::dense_arguments{.n = 4096, .k = 4096}, h200, d,
+                    options)
+                    .ok());
+        return d.shared_bytes;
+    };
+    // 16 warps with two whole rows each are some 78 KB; dependent, no second block is to fit.
+    CHECK(shared_bytes({}) < h200.shared_bytes_per_block / 2);
+    CHECK(shared_bytes({.dependent = true}) > h200.shared_bytes_per_block / 2);
 }
