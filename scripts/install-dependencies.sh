@@ -15,7 +15,7 @@ fi
 packages=(g++ cmake ninja-build catch2 libcli11-dev nlohmann-json3-dev)
 case ${1:-} in
 demo) ;;
-test) packages+=(libbenchmark-dev doxygen pkgconf clang libclang-rt-dev) ;;
+test) packages+=(libbenchmark-dev libopenmpi-dev doxygen pkgconf clang libclang-rt-dev) ;;
 *)
     echo "install-dependencies.sh: say for what, demo or test" >&2
     exit 1
