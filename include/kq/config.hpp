@@ -3,6 +3,12 @@
 
 #include <kq/version.hpp>
 
+#include <cuda/std/version>
+
+#if !defined(CCCL_VERSION) || CCCL_VERSION < 3000001
+#    error "kq: needs CCCL 3.0.1 or newer, as CUDA 13 brings it; put its folder on the include path"
+#endif
+
 #include <cuda/std/cstddef>
 #include <cuda/std/cstdint>
 
