@@ -32,6 +32,7 @@ def matmul(x, packed_weight, encoding, n, k):
     or "q8_0"; products.cu has the list.
 
     Runs on the current stream and synchronizes nothing; can be captured in a CUDA graph and
-    compiled by torch.compile. Has no gradient. Raises ValueError, which names the argument.
+    compiled by torch.compile. Has no gradient. Raises ValueError, which names the argument, and
+    RuntimeError where CUDA fails.
     """
     return torch.ops.kq.matmul(x, packed_weight, encoding, n, k)

@@ -82,7 +82,11 @@ at::Tensor matmul(const at::Tensor& x, const at::Tensor& packed_weight, std::str
 } // namespace
 
 TORCH_LIBRARY(kq, library) {
-    library.def("matmul(Tensor x, Tensor packed_weight, str encoding, int n, int k) -> Tensor");
+    // SymInt: n and k may vary in one compiled graph. The tag: inductor leaves x contiguous;
+    // without it PyTorch 2.4 and 2.5 choose x's layout themselves.
+    library.def(
+        "matmul(Tensor x, Tensor packed_weight, str encoding, SymInt n, SymInt k) -> Tensor",
+        {at::Tag::needs_fixed_stride_order});
 }
 
 TORCH_LIBRARY_IMPL(kq, CUDA, library) {

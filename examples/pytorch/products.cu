@@ -7,6 +7,7 @@
 #include <kq/status.hpp>
 
 #include <stdexcept>
+#include <string>
 
 namespace products {
 
@@ -48,13 +49,24 @@ kq::dense_arguments arguments_of(const product& p) {
             .m = p.m};
 }
 
+/// As `kq::check`, but arguments have the operator's names.
+void require(const kq::status& outcome) {
+    const std::string subject = outcome.subject();
+    if (outcome.code() == kq::error::invalid_argument &&
+        (subject == "weights" || subject == "activation")) {
+        throw std::invalid_argument((subject == "weights" ? "packed_weight: " : "x: ") +
+                                    std::string(outcome.rule()));
+    }
+    kq::check(outcome);
+}
+
 } // namespace
 
 sizes sizes_of(const product& p) {
     sizes bytes{};
     with_encoding(p.encoding, [&]<class Encoding>() {
         kq::gemv_plan plan;
-        kq::check(kq::plan_sizes<Encoding>(arguments_of(p), plan));
+        require(kq::plan_sizes<Encoding>(arguments_of(p), plan));
         bytes = {p.n * plan.row_bytes, plan.workspace_bytes};
     });
     return bytes;
@@ -62,7 +74,7 @@ sizes sizes_of(const product& p) {
 
 void launch(const product& p, void* workspace, int64_t workspace_bytes, cudaStream_t stream) {
     with_encoding(p.encoding, [&]<class Encoding>() {
-        kq::check(kq::tuned_gemv<Encoding>::launch(
+        require(kq::tuned_gemv<Encoding>::launch(
             arguments_of(p), {workspace, static_cast<size_t>(workspace_bytes)}, stream));
     });
 }

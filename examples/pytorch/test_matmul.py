@@ -8,6 +8,7 @@ import pathlib
 import sys
 
 import torch
+import torch._dynamo.testing
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "python"))
@@ -87,6 +88,37 @@ def compiled(encoding, n, k):
         check(f"{encoding} under torch.compile(fullgraph=True), x {list(x.shape)}", right)
 
 
+def compiled_with_x_inside(encoding, n, k):
+    """x is the graph's own, and inductor would rather leave it in the order of columns."""
+
+    def layer(columns, packed):
+        return kq.matmul(torch.relu(columns.T).contiguous(), packed, encoding, n, k)
+
+    torch.compiler.reset()
+    x, packed, _ = product(encoding, n, k, torch.float32, 4)
+    columns = x.T.contiguous()
+    fast = torch.compile(layer, fullgraph=True)
+    right = torch.equal(fast(columns, packed), layer(columns, packed))
+    check(f"{encoding} under torch.compile, x computed inside from its columns", right)
+
+
+def compiled_once(encoding):
+    """n and k are sizes, and one program serves all of them."""
+
+    def layer(x, packed):
+        return kq.matmul(x, packed, encoding, packed.shape[0], x.shape[-1])
+
+    torch.compiler.reset()
+    counter = torch._dynamo.testing.CompileCounter()
+    fast = torch.compile(layer, backend=counter, fullgraph=True, dynamic=True)
+    right = True
+    for n, k, m in ((96, 512, 3), (160, 1024, 5)):
+        x, packed, _ = product(encoding, n, k, torch.float32, m)
+        right = right and torch.equal(fast(x, packed), layer(x, packed))
+    right = right and counter.frame_count == 1
+    check(f"{encoding} with dynamic shapes, programs for two n and k: {counter.frame_count}", right)
+
+
 def registered(encoding, n, k):
     x, packed, _ = product(encoding, n, k, torch.float32, 2)
     outcome = torch.library.opcheck(torch.ops.kq.matmul, (x, packed, encoding, n, k))
@@ -106,7 +138,7 @@ def refusals():
         ("too few weights", "packed_weight: must have 18432 bytes", (x, packed[1:])),
         (
             "weights off alignment",
-            "weights: must be 16-byte aligned",
+            "packed_weight: must be 16-byte aligned",
             (x, torch.cat([packed.flatten()[:1], packed.flatten()])[1:]),
         ),
         ("another k", "x: its last dimension must be k", (x[:, :256].contiguous(), packed)),
@@ -135,6 +167,8 @@ def main():
         in_a_graph(encoding, 512, 1024)
         on_another_stream(encoding, 512, 1024)
         compiled(encoding, 512, 1024)
+        compiled_with_x_inside(encoding, 512, 1024)
+        compiled_once(encoding)
     x, packed, _ = product("q4_k", 8, 256, torch.float32, 0)
     check("no rows give no rows", kq.matmul(x, packed, "q4_k", 8, 256).shape == (0, 8))
     registered("q4_k", 512, 1024)
