@@ -26,6 +26,7 @@ __global__ void __launch_bounds__(32 * warps)
     quantize(const Element* x, unsigned char* images, kq::int64_t m, kq::int64_t k) {
     using image = image_of<Encoding>;
     static_assert(fits<image>);
+    // Rows are whole blocks, 64 bytes or more, so that all are aligned as the first one is.
     const kq::int64_t blocks = k / image::activation::elements;
     const kq::int64_t padded = image::tiles(blocks) * image::tile_blocks;
     const kq::quantize_parameters<Element> p{.x = x,

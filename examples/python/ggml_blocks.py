@@ -15,7 +15,15 @@ ENCODINGS = list(_BLOCKS)
 
 def row_bytes(encoding, k):
     """The bytes of a row of k weights."""
+    if k % _ELEMENTS[encoding] != 0:
+        raise ValueError(f"k: must be a multiple of {_ELEMENTS[encoding]}, the block, not {k}")
     return k // _ELEMENTS[encoding] * _BLOCKS[encoding].itemsize
+
+
+def alignment(encoding):
+    """The alignment in bytes that kq wants of weights: of a block, 16 at most."""
+    size = _BLOCKS[encoding].itemsize
+    return min(size & -size, 16)
 
 
 def random_weights(encoding, n, k, seed=1):

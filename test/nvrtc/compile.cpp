@@ -67,9 +67,9 @@ TEST_CASE("NVRTC compiles the CuPy example's kernels") {
     std::ifstream file("examples/cupy/kernels.cu");
     std::stringstream source;
     source << "#define KQ_WARPS 8\n#define KQ_ROWS 2\n" << file.rdbuf();
-    const std::vector<std::string> names = {"quantize<kq::q4_k, float>",
-                                            "quantize<kq::q8_0, kq::f16>", "multiply<kq::q4_k>",
-                                            "multiply<kq::q8_0>"};
+    const std::vector<std::string> names = {
+        "quantize<kq::q4_k, float>", "quantize<kq::q8_0, kq::f16>", "quantize<kq::q4_k, kq::bf16>",
+        "multiply<kq::q4_k>", "multiply<kq::q8_0>"};
     const nvrtc::program program(source.str(), names, 80);
     for (const std::string& name : names) {
         INFO(name);
