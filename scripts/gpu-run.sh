@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs what was built in BIN (build/all/bin) on a machine with a GPU. OUT: the folder for results.
 #   scripts/gpu-run.sh tests|sanitizers|benchmarks|counters|tune ...
+# tune wants BIN=build/benchmarks/bin: the kq_tune of preset all has candidates of q4_k only.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 bin=${BIN:-build/all/bin}
