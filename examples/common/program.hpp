@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "common/ending.hpp"
+
 #include <kq/blocks/encoding.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <string>
 
 namespace common {
-
-/// Exit codes.
-inline constexpr int success = 0;
-inline constexpr int check_failed = 1;
-inline constexpr int unusable = 2; ///< bad input or a failing device
-inline constexpr int skipped = 77; ///< there is no GPU; ctest knows it as Skipped
 
 /// Adds an option for an integer from `least` to `most`.
 template <class Value>
@@ -55,13 +50,17 @@ CLI::Option* add_encoding(CLI::App& app, const std::string& name, Value& value,
 template <class Run>
 int run_program(CLI::App& app, int argc, char** argv, Run&& run) {
     try {
-        app.parse(argc, argv);
-        return run();
-    } catch (const CLI::CallForHelp& help) {
-        return app.exit(help);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), e.what());
-        return unusable;
+        int code = success;
+        try {
+            app.parse(argc, argv);
+            code = run();
+        } catch (const CLI::CallForHelp& help) {
+            code = app.exit(help);
+        }
+        require_output();
+        return code;
+    } catch (const std::exception&) {
+        return refuse(app.get_name());
     }
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "activation.hpp"
+#include "common/ending.hpp"
 #include "input_error.hpp"
 #include "options.hpp"
 #include "output_file.hpp"
 #include "policies.hpp"
 #include "report.hpp"
-
-#include <kq/status.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +14,6 @@
 #include <exception>
 #include <filesystem>
 #include <iterator>
-#include <new>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -26,9 +24,8 @@
 namespace gguf_gemv {
 namespace {
 
-constexpr int success = 0;
-constexpr int check_failed = 1;
-constexpr int unusable = 2;
+using common::check_failed;
+using common::success;
 
 gguf::file open_model(const options& chosen) {
     try {
@@ -83,9 +80,8 @@ std::optional<output_file> open_output(const options& chosen, std::size_t tensor
 }
 
 void print(const std::string& text) {
-    if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
-        throw input_error("standard output", "cannot be written");
-    }
+    std::fputs(text.c_str(), stdout);
+    common::require_output();
 }
 
 /// The experts to use: as asked for, or the first ones.
@@ -156,14 +152,6 @@ int run(const options& chosen) {
     return failed ? check_failed : success;
 }
 
-/// Says on one line why there is no result, whatever the text holds.
-int refuse(std::string text) {
-    std::ranges::replace_if(
-        text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-    std::fprintf(stderr, "gguf_gemv: %s\n", text.c_str());
-    return unusable;
-}
-
 } // namespace
 } // namespace gguf_gemv
 
@@ -176,11 +164,7 @@ int main(int argc, char** argv) {
             return success;
         }
         return run(chosen);
-    } catch (const kq::cuda_error& error) {
-        return refuse(std::string("device: ") + error.what());
-    } catch (const std::bad_alloc&) {
-        return refuse("memory: there is not enough for this product");
-    } catch (const std::exception& error) {
-        return refuse(error.what());
+    } catch (const std::exception&) {
+        return common::refuse("gguf_gemv");
     }
 }

@@ -19,9 +19,9 @@ struct outcome {
     std::string text;
 };
 
-/// Runs a program by the shell.
+/// Runs a program by the shell. The arguments may redirect a stream.
 inline outcome run(const std::string& path, const std::string& arguments) {
-    std::FILE* const pipe = ::popen(("'" + path + "' " + arguments + " 2>&1").c_str(), "r");
+    std::FILE* const pipe = ::popen(("'" + path + "' 2>&1 " + arguments).c_str(), "r");
     REQUIRE(pipe != nullptr);
     outcome ran{-1, {}};
     for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) {
@@ -42,6 +42,11 @@ inline void require_refusal(const std::string& path, const std::string& argument
     for (const auto& word : words) {
         CHECK_THAT(ran.text, Catch::Contains(word));
     }
+}
+
+/// Requires that a program whose output is lost says so and fails.
+inline void require_lost_output(const std::string& path, const std::string& arguments) {
+    require_refusal(path, arguments + " >/dev/full", {"standard output: cannot be written"});
 }
 
 } // namespace program

@@ -206,3 +206,17 @@ TEST_CASE("decode_step checks a model and noise, on the GPU or by the host model
     CHECK(of_noise.code == 0);
     CHECK_THAT(of_noise.text, Contains("host model") || Contains("NMSE"));
 }
+
+TEST_CASE("decode_step fails when its output cannot be written") {
+    program::require_lost_output(KQ_PROGRAM, "--help");
+    program::require_lost_output(KQ_PROGRAM, "--check");
+}
+
+TEST_CASE("decode_step says that memory, or the device's, does not suffice") {
+    const auto ran = program::run("/bin/sh", "-c 'ulimit -v 16000000; exec \"" KQ_PROGRAM
+                                             "\" --hidden 1048576 --inner 1048576'");
+    INFO(ran.text);
+    CHECK(ran.code == 2);
+    CHECK_THAT(ran.text, Contains("decode_step: memory: there is not enough") ||
+                             Contains("decode_step: device: "));
+}

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "examples/program.hpp"
 #include "gguf/writer.hpp"
 #include "scratch.hpp"
 
@@ -639,4 +640,10 @@ TEST_CASE("gated products pass the check on the GPU") {
                "--check", "--json"});
     json_from({"--device", "cuda", "--gate", "experts.weight", "--up", "experts.up.weight", "--ids",
                "3,9,0", "--check", "--json"});
+}
+
+TEST_CASE("the tool fails when its output cannot be written") {
+    program::require_lost_output(KQ_TOOL, "--help");
+    program::require_lost_output(KQ_TOOL, "--list");
+    program::require_lost_output(KQ_TOOL, "--device host --tensor q4_k.weight");
 }

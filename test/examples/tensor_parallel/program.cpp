@@ -37,3 +37,8 @@ TEST_CASE("tensor_parallel multiplies, or says that there is no GPU") {
         CHECK_THAT(ran.text, Catch::Contains("bit-equal") && Catch::Contains("NMSE"));
     }
 }
+
+TEST_CASE("tensor_parallel fails when its output cannot be written") {
+    program::require_lost_output(KQ_PROGRAM, "--help");
+    program::require_lost_output(KQ_PROGRAM, "--n 300 --k 2048");
+}
