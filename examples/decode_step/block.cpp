@@ -55,8 +55,23 @@ void require_block(const block& b) {
         refuse(b.name, "down must have the rows of the gate as columns and its columns as rows");
     }
     if (b.top_k > b.gate.experts) {
-        refuse("--top-k", "must be at most the " + to_string(b.gate.experts) + " experts");
+        refuse("--top-k", to_string(b.top_k) + " must be at most the " + to_string(b.gate.experts) +
+                              " experts");
     }
+}
+
+/// Experts of a token, as the model's metadata states.
+std::optional<std::int64_t> stated_top_k(const gguf::file& model) {
+    const auto architecture = model.metadata_string("general.architecture");
+    if (!architecture) {
+        return std::nullopt;
+    }
+    const std::string key = std::string(*architecture) + ".expert_used_count";
+    const std::optional<std::int64_t> stated = model.metadata_u32(key);
+    if (stated == 0) {
+        refuse("model", "metadata " + gguf::printable(key) + " is 0: choose with --top-k");
+    }
+    return stated;
 }
 
 block block_of(const gguf::file& model, const std::string& prefix, const std::string& suffix,
@@ -110,7 +125,8 @@ std::size_t block::bytes_read() const {
     return all / static_cast<std::size_t>(gate.experts) * static_cast<std::size_t>(slots());
 }
 
-std::vector<block> blocks_of(const gguf::file& model, std::int64_t number, std::int64_t top_k) {
+std::vector<block> blocks_of(const gguf::file& model, std::int64_t number,
+                             std::optional<std::int64_t> top_k) {
     if (model.alignment() < 16) {
         refuse("model", "tensors must be aligned to 16 bytes, general.alignment is " +
                             to_string(model.alignment()));
@@ -121,7 +137,10 @@ std::vector<block> blocks_of(const gguf::file& model, std::int64_t number, std::
         blocks.push_back(block_of(model, prefix, ".weight", 0));
     }
     if (model.find(prefix + "ffn_gate_exps.weight") != nullptr) {
-        blocks.push_back(block_of(model, prefix, "_exps.weight", top_k));
+        if (!top_k) {
+            top_k = stated_top_k(model).value_or(default_top_k);
+        }
+        blocks.push_back(block_of(model, prefix, "_exps.weight", *top_k));
     }
     if (blocks.empty()) {
         refuse("--block", "the model has neither " + gguf::printable(prefix + "ffn_gate.weight") +

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,9 +56,14 @@ struct synthetic {
     kq::encoding down_encoding = kq::encoding::q4_k;
 };
 
+/// Experts of a token, where neither command line nor model say.
+inline constexpr std::int64_t default_top_k = 8;
+
 /// Block number `number` of a model: dense, of experts, or both. The bytes are the file's.
+/// `top_k`: experts of a token; by default those that the model's metadata states.
 /// Throws kq::argument_error if the model has no such block, or one that kq cannot compute.
-std::vector<block> blocks_of(const gguf::file& model, std::int64_t number, std::int64_t top_k);
+std::vector<block> blocks_of(const gguf::file& model, std::int64_t number,
+                             std::optional<std::int64_t> top_k);
 
 /// A dense block and one of experts, of noise.
 /// Throws kq::argument_error if sizes and encodings do not go together.

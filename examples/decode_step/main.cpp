@@ -42,7 +42,7 @@ constexpr auto notes = "The steps of a CUDA graph rotate over copies of the weig
 struct options {
     std::optional<std::string> model;
     std::int64_t block = 0;
-    std::int64_t top_k = 8;
+    std::optional<std::int64_t> top_k;
     std::optional<std::int64_t> hidden, inner, experts, expert_inner;
     kq::encoding encoding = kq::encoding::q4_k;
     std::optional<kq::encoding> down_encoding;
@@ -130,7 +130,8 @@ int run(const options& chosen) {
         model = gguf::file::open(*chosen.model);
         blocks = blocks_of(*model, chosen.block, chosen.top_k);
     } else {
-        blocks = synthetic_blocks(sizes_of(chosen, gpus.count == 0), chosen.top_k,
+        blocks = synthetic_blocks(sizes_of(chosen, gpus.count == 0),
+                                  chosen.top_k.value_or(default_top_k),
                                   static_cast<std::uint64_t>(chosen.seed));
     }
     if (gpus.count > 0) {
@@ -155,7 +156,8 @@ void declare(CLI::App& app, options& chosen) {
     model->type_name("MODEL.gguf");
     common::add_number(app, "--block", chosen.block, "the block of the model (0)", 0, most)
         ->needs(model);
-    common::add_number(app, "--top-k", chosen.top_k, "experts of a token (8)", 1, 64);
+    common::add_number(app, "--top-k", chosen.top_k,
+                       "experts of a token (as the model says, else 8)", 1, 64);
     const auto add_size = [&](const char* name, std::optional<std::int64_t>& size, const char* text,
                               std::int64_t limit) {
         common::add_number(app, name, size, text, 1, limit)->excludes(model);

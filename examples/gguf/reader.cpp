@@ -149,13 +149,16 @@ std::uint32_t read_alignment(cursor& in, std::uint32_t type) {
 }
 
 metadata_entry read_metadata(cursor& in, std::uint32_t& alignment) {
-    metadata_entry entry{in.text("key"), std::nullopt};
+    metadata_entry entry{in.text("key"), std::nullopt, std::nullopt};
     in.enter("metadata " + printable(entry.key));
     const auto type = read_value_type(in, "value type");
     if (entry.key == alignment_key) {
         alignment = read_alignment(in, type);
+        entry.number = alignment;
     } else if (type == string_value) {
         entry.text = in.text("value");
+    } else if (type == u32_value) {
+        entry.number = in.number<std::uint32_t>("value");
     } else if (type == array_value) {
         skip_array(in);
     } else {
@@ -424,9 +427,19 @@ std::vector<std::string> file::near_names(std::string_view name, std::size_t cou
     return names;
 }
 
-std::optional<std::string_view> file::metadata_string(std::string_view key) const {
+const metadata_entry* file::find_metadata(std::string_view key) const {
     const auto found = std::ranges::lower_bound(metadata_, key, {}, &metadata_entry::key);
-    return found != metadata_.end() && found->key == key ? found->text : std::nullopt;
+    return found != metadata_.end() && found->key == key ? &*found : nullptr;
+}
+
+std::optional<std::string_view> file::metadata_string(std::string_view key) const {
+    const metadata_entry* const found = find_metadata(key);
+    return found != nullptr ? found->text : std::nullopt;
+}
+
+std::optional<std::uint32_t> file::metadata_u32(std::string_view key) const {
+    const metadata_entry* const found = find_metadata(key);
+    return found != nullptr ? found->number : std::nullopt;
 }
 
 } // namespace gguf

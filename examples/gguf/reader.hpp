@@ -40,6 +40,7 @@ struct tensor {
 struct metadata_entry {
     std::string_view key;
     std::optional<std::string_view> text; ///< the value, if it is a string
+    std::optional<std::uint32_t> number;  ///< the value, if it is a u32
 };
 
 /// A GGUF file of version 2 or 3, checked as a whole when it is read: every tensor's bytes lie
@@ -74,6 +75,9 @@ public:
     /// file's bytes.
     std::optional<std::string_view> metadata_string(std::string_view key) const;
 
+    /// The value of a metadata key that holds a u32, else nothing.
+    std::optional<std::uint32_t> metadata_u32(std::string_view key) const;
+
     /// The version of the format: 2 or 3.
     std::uint32_t version() const { return version_; }
 
@@ -82,6 +86,8 @@ public:
 
 private:
     file(std::shared_ptr<const void> storage, std::span<const std::byte> image);
+
+    const metadata_entry* find_metadata(std::string_view key) const;
 
     std::shared_ptr<const void> storage_; // null if the caller keeps the bytes
     std::uint32_t version_ = 0;

@@ -18,7 +18,18 @@ class writer {
 public:
     /// Adds a metadata entry that holds a string.
     void add_string(std::string_view key, std::string_view value) {
-        metadata_.emplace_back(key, value);
+        std::vector<std::byte> stored;
+        put(stored, std::uint32_t{8}); // the type: a string
+        put(stored, value);
+        metadata_.emplace_back(key, std::move(stored));
+    }
+
+    /// Adds a metadata entry that holds a u32.
+    void add_u32(std::string_view key, std::uint32_t value) {
+        std::vector<std::byte> stored;
+        put(stored, std::uint32_t{4}); // the type: a u32
+        put(stored, value);
+        metadata_.emplace_back(key, std::move(stored));
     }
 
     /// Adds a tensor; dimensions[0] is the row length and bytes are its blocks, which are copied.
@@ -43,8 +54,7 @@ public:
         put(image, std::uint64_t{metadata_.size()});
         for (const auto& [key, value] : metadata_) {
             put(image, key);
-            put(image, std::uint32_t{8}); // a string
-            put(image, value);
+            image.insert(image.end(), value.begin(), value.end());
         }
         for (const auto& added : tensors_) {
             put(image, added.name);
@@ -103,7 +113,7 @@ private:
         }
     }
 
-    std::vector<std::pair<std::string, std::string>> metadata_;
+    std::vector<std::pair<std::string, std::vector<std::byte>>> metadata_; // with types
     std::vector<added_tensor> tensors_;
     std::vector<std::byte> data_;
 };

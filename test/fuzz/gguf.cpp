@@ -34,6 +34,7 @@ void use(const gguf::file& file, std::span<const std::byte> image) {
     static_cast<void>(kept);
     require(file.near_names("blk.0", 3).size() <= 3);
     file.metadata_string("general.name");
+    file.metadata_u32("general.alignment");
 }
 
 } // namespace

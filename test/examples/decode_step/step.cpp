@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include <unistd.h>
 
@@ -84,9 +85,13 @@ void add(gguf::writer& out, const std::string& name, const matrix& m) {
     out.add_tensor(name, dimensions, static_cast<std::uint32_t>(m.encoding), {bytes, m.bytes()});
 }
 
-/// A model whose block 2 is dense and of experts.
-std::vector<std::byte> make_model() {
+/// A model whose block 2 is dense and of experts, so many of which serve a token by its metadata.
+std::vector<std::byte> make_model(std::optional<std::uint32_t> stated_top_k = {}) {
     gguf::writer out;
+    if (stated_top_k) {
+        out.add_string("general.architecture", "some");
+        out.add_u32("some.expert_used_count", *stated_top_k);
+    }
     for (const block& b : make_blocks()) {
         const std::string suffix = b.is_dense() ? ".weight" : "_exps.weight";
         add(out, "blk.2.ffn_gate" + suffix, b.gate);
@@ -151,6 +156,21 @@ TEST_CASE("a model's blocks give the bits of the same weights made as noise") {
         const auto t = decode_step::make_token(made[i], 1);
         CHECK(decode_step::step_on_host(stored[i], t) == decode_step::step_on_host(made[i], t));
     }
+}
+
+TEST_CASE("a token has as many experts as is asked for, else as the model states, else 8") {
+    const auto top_k_of = [](const gguf::file& model, std::optional<int64_t> chosen) {
+        return decode_step::blocks_of(model, 2, chosen)[1].top_k;
+    };
+    const gguf::file model = gguf::file::own(make_model(4));
+    CHECK(top_k_of(model, std::nullopt) == 4);
+    CHECK(top_k_of(model, 2) == 2);
+    const gguf::file silent = gguf::file::own(make_model());
+    CHECK_THROWS_WITH(top_k_of(silent, std::nullopt), Contains("8 must be at most the 5 experts"));
+    const gguf::file none = gguf::file::own(make_model(0));
+    CHECK_THROWS_WITH(top_k_of(none, std::nullopt),
+                      Contains("some.expert_used_count") && Contains("is 0"));
+    CHECK(top_k_of(none, 3) == 3);
 }
 
 TEST_CASE("a step reads the weights of a token's experts only") {

@@ -311,6 +311,27 @@ TEST_CASE("only metadata that holds a string is given as a string") {
     CHECK_FALSE(read.metadata_string("general.nam"));
 }
 
+TEST_CASE("only metadata that holds a u32 is given as a u32") {
+    gguf::writer out;
+    out.add_u32("count", 0xfedcba98);
+    out.add_string("word", "4");
+    const auto written = out.finish();
+    const auto read = gguf::file::parse(written);
+    CHECK(read.metadata_u32("count") == 0xfedcba98);
+    CHECK_FALSE(read.metadata_string("count"));
+    CHECK_FALSE(read.metadata_u32("word"));
+    CHECK_FALSE(read.metadata_u32("none"));
+    image built;
+    built.header(0, 3).key("i32", 5).number(std::uint32_t{1});
+    built.key("u64", 10).number(std::uint64_t{1});
+    built.key("general.alignment", u32_value).number(std::uint32_t{64});
+    const auto stored = built.stored();
+    const auto other = gguf::file::parse(stored);
+    CHECK_FALSE(other.metadata_u32("i32"));
+    CHECK_FALSE(other.metadata_u32("u64"));
+    CHECK(other.metadata_u32("general.alignment") == 64);
+}
+
 TEST_CASE("general.alignment moves the data section and the offsets") {
     for (const std::uint32_t alignment : {1u, 8u, 64u, 4096u}) {
         image built;
