@@ -14,11 +14,11 @@ enum class device_choice {
 
 /// What the CUDA runtime says about its current device.
 struct gpu_presence {
-    std::string name;    ///< empty if there is none
+    std::string name;    ///< empty if there is none, or none that the kernels run on
     std::string absence; ///< why there is none
 };
 
-/// Looks for a GPU.
+/// Looks for a GPU that can be used.
 gpu_presence find_gpu();
 
 /// Where products are computed.

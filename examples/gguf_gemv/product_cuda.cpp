@@ -195,6 +195,10 @@ gpu_presence find_gpu() {
     if (const cudaError_t code = cudaGetDeviceProperties(&properties, 0); code != cudaSuccess) {
         return {"", cudaGetErrorName(code)};
     }
+    kq::device_facts facts;
+    if (const kq::status s = instances::query_device(facts); !s.ok()) {
+        return {"", s.message()};
+    }
     return {properties.name, ""};
 }
 

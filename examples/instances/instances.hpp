@@ -77,7 +77,7 @@ inline constexpr kq::policy by_turns = index_of<Encoding> % 2 == 0 ? direct : bu
 template <class Encoding>
 inline constexpr kq::policy by_other_turns = index_of<Encoding> % 2 == 0 ? bulk : direct;
 
-/// `kq::query_device`.
+/// `kq::query_device`; fails too where the GPU is one that these kernels are not compiled for.
 kq::status query_device(kq::device_facts& facts);
 
 } // namespace instances
