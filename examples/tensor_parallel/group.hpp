@@ -33,14 +33,18 @@ group in_one_process(int ranks);
 /// One rank in this process. Returns when all processes have called.
 group as_one_rank(int ranks, int rank, int device, const ncclUniqueId& id);
 
-/// Puts a collective of every member on its stream: `call(member number)` returns NCCL's result.
+/// Puts a collective of every member on its stream: `call(member number)` returns NCCL's result
+/// and does not throw.
 template <class Call>
 void collective(const group& g, const char* name, Call&& call) {
     require(ncclGroupStart(), "ncclGroupStart");
-    for (std::size_t i = 0; i < g.members.size(); ++i) {
-        require(call(i), name);
+    ncclResult_t code = ncclSuccess;
+    for (std::size_t i = 0; code == ncclSuccess && i < g.members.size(); ++i) {
+        code = call(i);
     }
-    require(ncclGroupEnd(), name);
+    const ncclResult_t ended = ncclGroupEnd(); // in any case: an open group takes in what follows
+    require(code, name);
+    require(ended, name);
 }
 
 } // namespace tensor_parallel
