@@ -14,20 +14,32 @@ struct device_stream {
     cudaStream_t stream;
 };
 
-/// Captures what `enqueue()` puts on the streams: a graph for each of them.
+/// Ends a capture whose graph nobody wants.
+inline void abandon_capture(cudaStream_t stream) {
+    cudaGraph_t captured = nullptr;
+    cudaStreamEndCapture(stream, &captured);
+    const graph_handle unwanted(captured);
+}
+using open_capture = owned<cudaStream_t, abandon_capture>;
+
+/// Captures what `enqueue()` puts on the streams: a graph for each of them. No stream captures
+/// afterwards, even if it throws.
 template <class Enqueue>
 std::vector<executable_handle> capture(std::span<const device_stream> on, Enqueue&& enqueue) {
+    std::vector<open_capture> open;
+    open.reserve(on.size()); // a capture that has begun finds its place
     for (const device_stream& each : on) {
         require(cudaSetDevice(each.device), "cudaSetDevice");
         require(cudaStreamBeginCapture(each.stream, cudaStreamCaptureModeThreadLocal),
                 "cudaStreamBeginCapture");
+        open.emplace_back(each.stream);
     }
     enqueue();
     // All captures end before the first graph is made executable: a thread that captures may not.
     std::vector<graph_handle> graphs;
-    for (const device_stream& each : on) {
+    for (open_capture& each : open) {
         cudaGraph_t captured = nullptr;
-        require(cudaStreamEndCapture(each.stream, &captured), "cudaStreamEndCapture");
+        require(cudaStreamEndCapture(each.release(), &captured), "cudaStreamEndCapture");
         graphs.emplace_back(captured);
     }
     std::vector<executable_handle> executables;
