@@ -55,8 +55,11 @@ std::vector<executable_handle> capture(std::span<const device_stream> on, Enqueu
 /// The median time of replaying the graphs together, in seconds; that of the slowest stream counts.
 ///
 /// The number of replays is fixed, so that processes whose graphs meet in collectives agree on it.
-inline double replay_seconds(std::span<const device_stream> on,
-                             std::span<const executable_handle> graphs) {
+/// `meet()` puts on the streams what is to end before time is taken, such as a collective that
+/// brings processes together.
+template <class Meet>
+double replay_seconds(std::span<const device_stream> on, std::span<const executable_handle> graphs,
+                      Meet&& meet) {
     constexpr int warm_up_replays = 3;
     constexpr int timed_replays = 15;
     std::vector<event_handle> starts;
@@ -68,6 +71,7 @@ inline double replay_seconds(std::span<const device_stream> on,
     }
     std::vector<double> times;
     for (int replay = 0; replay < warm_up_replays + timed_replays; ++replay) {
+        meet();
         for (std::size_t i = 0; i < on.size(); ++i) {
             require(cudaSetDevice(on[i].device), "cudaSetDevice");
             require(cudaEventRecord(starts[i].get(), on[i].stream), "cudaEventRecord");
@@ -88,6 +92,12 @@ inline double replay_seconds(std::span<const device_stream> on,
     }
     std::nth_element(times.begin(), times.begin() + timed_replays / 2, times.end());
     return times[timed_replays / 2];
+}
+
+/// The same, where nobody is to be met.
+inline double replay_seconds(std::span<const device_stream> on,
+                             std::span<const executable_handle> graphs) {
+    return replay_seconds(on, graphs, [] {});
 }
 
 } // namespace common

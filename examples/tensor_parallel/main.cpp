@@ -121,7 +121,7 @@ bool multiply(const problem& p, const group& g) {
                 static_cast<double>(p.bytes()) / 1e6, g.ranks, g.ranks == 1 ? "rank" : "ranks",
                 common::device_name().c_str(), t.is_cold() ? "cold" : "warm");
     if (t.has_rank_0()) {
-        const double seconds = t.seconds(1, [&](std::size_t i) { t.multiply_all(i); });
+        const double seconds = t.seconds_of_rank_0([&](std::size_t i) { t.multiply_all(i); });
         std::printf("%s  one GPU      %9.2f us\n", prefix.c_str(), seconds * 1e6);
     }
     const double rows = t.seconds([&](std::size_t i) { t.multiply_rows(i); });

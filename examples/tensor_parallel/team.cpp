@@ -56,6 +56,14 @@ void team::reduce() const {
     });
 }
 
+void team::meet() const {
+    collective(group_, "ncclAllReduce", [&](std::size_t i) {
+        const worker& w = *workers_[i]; // one number, which the next product overwrites
+        return ncclAllReduce(w.sum(), w.sum(), 1, ncclFloat, ncclMax, group_.members[i].comm.get(),
+                             w.on().stream);
+    });
+}
+
 /// Brings the product of rank 0 to every rank.
 void team::share_expected() const {
     collective(group_, "ncclBroadcast", [&](std::size_t i) {

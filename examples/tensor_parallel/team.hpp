@@ -29,6 +29,7 @@ public:
 
     void gather() const; ///< collective: brings the outputs of all rows to every rank
     void reduce() const; ///< collective: adds up the sums over columns, on every rank
+    void meet() const;   ///< collective: no stream goes on before those of all ranks are there
 
     /// How the results of this process compare with the product of rank 0.
     struct comparison {
@@ -39,9 +40,22 @@ public:
     /// Collective: computes one product of each kind.
     comparison compare() const;
 
-    /// The time of `enqueue(number)` in a series, in seconds, on the first `count` ranks.
+    /// The time of `enqueue(number)` in a series, in seconds, on rank 0 alone.
     template <class Enqueue>
-    double seconds(std::size_t count, Enqueue&& enqueue) const {
+    double seconds_of_rank_0(Enqueue&& enqueue) const {
+        return seconds(1, enqueue, [] {});
+    }
+
+    /// The same on all ranks of this process. Collective: each replay begins when all have met.
+    template <class Enqueue>
+    double seconds(Enqueue&& enqueue) const {
+        return seconds(workers_.size(), enqueue, [this] { meet(); });
+    }
+
+private:
+    /// On the first `count` ranks.
+    template <class Enqueue, class Meet>
+    double seconds(std::size_t count, Enqueue&& enqueue, Meet&& meet) const {
         std::vector<common::device_stream> on;
         for (std::size_t i = 0; i < count; ++i) {
             on.push_back(workers_[i]->on());
@@ -51,16 +65,10 @@ public:
                 enqueue(number);
             }
         });
-        return common::replay_seconds(on, graphs) / static_cast<double>(part_product::launches);
+        return common::replay_seconds(on, graphs, meet) /
+               static_cast<double>(part_product::launches);
     }
 
-    /// The same, on all ranks of this process.
-    template <class Enqueue>
-    double seconds(Enqueue&& enqueue) const {
-        return seconds(workers_.size(), enqueue);
-    }
-
-private:
     void share_expected() const;
 
     std::size_t n_;
