@@ -44,6 +44,15 @@ void publish(const fs::path& path, std::span<const std::byte> bytes) {
     }
 }
 
+publication::publication(const fs::path& path, std::span<const std::byte> bytes) : path_(path) {
+    publish(path_, bytes);
+}
+
+publication::~publication() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+}
+
 void await(const fs::path& path, std::span<std::byte> bytes, std::chrono::milliseconds most) {
     const auto end = std::chrono::steady_clock::now() + most;
     std::error_code ignored;

@@ -10,7 +10,8 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
+#include <cstdlib>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <span>
@@ -34,6 +35,8 @@ constexpr auto notes =
     "  tensor_parallel [--gpus G]\n"
     "  tensor_parallel --ranks R --rank r --id-file FILE   for each r from 0 to R - 1\n"
     "  mpirun -n R tensor_parallel --mpi                   where built with MPI\n"
+    "Start rank 0 of --ranks first, or see that there is no FILE: other ranks cannot tell that it "
+    "is old.\n"
     "Rank r of --ranks takes GPU r, modulo those that it sees. Time is that of quantizer, product "
     "and\n"
     "collective, the median of 15 replays after 3 of a CUDA graph of 64, weights rotating over "
@@ -70,19 +73,15 @@ problem problem_of(const options& chosen) {
 group by_id_file(const options& chosen, int device) {
     ncclUniqueId id;
     const auto bytes = std::as_writable_bytes(std::span(id.internal));
-    const bool first = chosen.rank == 0;
-    if (first) {
+    std::optional<publication> published;
+    if (chosen.rank == 0) {
         require(ncclGetUniqueId(&id), "ncclGetUniqueId");
-        publish(*chosen.id_file, bytes);
+        published.emplace(*chosen.id_file, bytes);
     } else {
         await(*chosen.id_file, bytes, std::chrono::seconds(chosen.timeout));
     }
-    group g =
-        as_one_rank(static_cast<int>(chosen.ranks), static_cast<int>(chosen.rank), device, id);
-    if (first) { // everybody has read it
-        std::filesystem::remove(*chosen.id_file);
-    }
-    return g;
+    // When it returns everybody has read the file.
+    return as_one_rank(static_cast<int>(chosen.ranks), static_cast<int>(chosen.rank), device, id);
 }
 
 /// The group whose communicator's id MPI hands out.
@@ -111,8 +110,7 @@ group make_group(const options& chosen, int devices) {
 }
 
 /// Compares and times. Returns whether the results are right.
-bool multiply(const problem& p, const group& g) {
-    const team t(p, g);
+bool multiply(const problem& p, const group& g, const team& t) {
     const team::comparison found = t.compare();
     const bool sums_are_near = found.worst_nmse <= most_nmse;
     const std::string prefix = t.prefix();
@@ -142,6 +140,28 @@ bool multiply(const problem& p, const group& g) {
     return found.rows_are_equal && sums_are_near;
 }
 
+/// Ends a process whose ranks others may wait for, because of the exception that is being handled.
+[[noreturn]] void leave() {
+    const int code = common::refuse("tensor_parallel");
+    std::fflush(nullptr);
+    mpi::abort(code);
+    std::_Exit(code);
+}
+
+/// Forms the group and multiplies.
+bool multiply_together(const options& chosen, const problem& p, int devices) {
+    const group g = make_group(chosen, devices);
+    std::optional<team> t;
+    try {
+        t.emplace(p, g);
+        return multiply(p, g, *t);
+    } catch (const std::exception&) {
+        // Not by unwinding: freeing memory and communicators waits for collectives that this
+        // process has begun, or others have, and that will not end now.
+        leave();
+    }
+}
+
 int run(const options& chosen) {
     if (chosen.mpi && !mpi::is_there()) {
         refuse("--mpi", "this program was built without MPI");
@@ -155,7 +175,7 @@ int run(const options& chosen) {
         std::printf("there is no GPU here: %s\n", gpus.absence.c_str());
         return common::skipped;
     }
-    const bool passed = multiply(p, make_group(chosen, gpus.count));
+    const bool passed = multiply_together(chosen, p, gpus.count);
     if (chosen.mpi) {
         mpi::finish();
     }
@@ -181,8 +201,8 @@ void declare(CLI::App& app, options& chosen) {
     ranks->needs(rank)->needs(id_file)->excludes(gpus);
     rank->needs(ranks);
     id_file->needs(ranks);
-    common::add_number(app, "--timeout", chosen.timeout, "seconds to wait for the file (60)", 0,
-                       86400)
+    common::add_number(app, "--timeout", chosen.timeout,
+                       "seconds that ranks but 0 wait for the file (60)", 0, 86400)
         ->needs(id_file);
     app.add_flag("--mpi", chosen.mpi, "mpirun has started the processes")
         ->disable_flag_override()

@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <cstdio>
+
 // MPI ends the program itself where a call fails.
 namespace tensor_parallel::mpi {
 
@@ -28,8 +30,11 @@ void finish() {
 
 void abort(int code) {
     int started = 0;
+    int finished = 0;
     MPI_Initialized(&started);
-    if (started != 0) {
+    MPI_Finalized(&finished);
+    if (started != 0 && finished == 0) {
+        std::fflush(nullptr); // MPI_Abort does not
         MPI_Abort(MPI_COMM_WORLD, code);
     }
 }

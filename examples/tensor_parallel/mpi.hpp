@@ -21,7 +21,7 @@ struct process {
 process start();
 void finish();
 
-/// Ends all processes, if this one has started MPI.
+/// Ends all processes, if this one has started MPI and not ended it.
 void abort(int code);
 
 /// Gives every process the bytes of rank 0.

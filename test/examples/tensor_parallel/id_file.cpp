@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <array>
 #include <future>
+#include <stdexcept>
 #include <string>
 
 using namespace std::chrono_literals;
 using Catch::Contains;
 using tensor_parallel::await;
+using tensor_parallel::publication;
 using tensor_parallel::publish;
 
 namespace {
@@ -49,6 +51,28 @@ TEST_CASE("an id file that is there already is refused and stays as it is") {
     const fs::path path = place.path() / "id";
     publish(path, make_id());
     CHECK_THROWS_WITH(publish(path, id{}), Contains("--id-file: ") && Contains("must not exist"));
+    id bytes{};
+    await(path, bytes, 0ms);
+    CHECK(bytes == make_id());
+}
+
+TEST_CASE("an id file goes with its publication, also when what follows throws") {
+    const scratch place;
+    const fs::path path = place.path() / "id";
+    const auto fail = [&] {
+        const publication published(path, make_id());
+        CHECK(fs::exists(path));
+        throw std::runtime_error("the group");
+    };
+    CHECK_THROWS_WITH(fail(), "the group");
+    CHECK(fs::is_empty(place.path()));
+}
+
+TEST_CASE("a publication that is refused leaves the file that is there") {
+    const scratch place;
+    const fs::path path = place.path() / "id";
+    publish(path, make_id());
+    CHECK_THROWS_WITH(publication(path, id{}), Contains("must not exist"));
     id bytes{};
     await(path, bytes, 0ms);
     CHECK(bytes == make_id());
