@@ -187,7 +187,7 @@ options parse_options(int argc, const char* const* argv) {
         ->type_name("FILE");
     app.add_option("--seed", seed, "of all that is random (" + seed + ")")->type_name("S");
     app.add_option("--policy", policy, "one of " + joined(policy_names))->type_name("NAME");
-    app.add_option("--device", device, "auto takes the GPU if there is one")
+    app.add_option("--device", device, "auto takes the GPU if there is one that it has code for")
         ->type_name("auto|cuda|host");
     app.add_option("--output", chosen.output, "write little-endian f32, m x n")->type_name("FILE");
     app.add_flag("--check", chosen.check, "compare with the reference")->disable_flag_override();
