@@ -51,7 +51,18 @@ auto grouped() {
                 bulk(1, 16, 2, whole_row), bulk(1, 16, 2, 4608), bulk(1, 16, 1, whole_row),
                 bulk(1, 16, 2, 2304), bulk(2, 16, 2, 2304), bulk(2, 16, 2, whole_row),
                 bulk(2, 16, 1, whole_row), bulk(4, 16, 1, whole_row), bulk(4, 16, 2, 1152),
-                bulk(4, 16, 2, whole_row)>();
+                bulk(4, 16, 2, whole_row), bulk(2, 24, 2, whole_row)>();
+}
+
+/// Terms go to the warps in turn, so that rows are short work.
+template <class Encoding>
+auto summed() {
+    return list<Encoding, kq::mappings::grouped, kq::epilogues::weighted_sum, direct(2, 1, 16),
+                direct(4, 1, 16), bulk(1, 16, 2, whole_row), bulk(2, 16, 1, whole_row),
+                bulk(2, 16, 2, whole_row), bulk(2, 16, 2, 2304), bulk(4, 16, 1, whole_row),
+                bulk(4, 16, 2, whole_row), bulk(4, 16, 3, whole_row), bulk(4, 16, 2, 1152),
+                bulk(4, 24, 1, whole_row), bulk(6, 12, 1, whole_row), bulk(8, 8, 1, whole_row),
+                bulk(8, 8, 2, whole_row), bulk(8, 16, 1, whole_row)>();
 }
 
 } // namespace detail
@@ -86,6 +97,11 @@ std::vector<candidate<kq::grouped_arguments>> candidates<Encoding>::grouped() {
 template <class Encoding>
 std::vector<candidate<kq::grouped_arguments>> candidates<Encoding>::grouped_gated() {
     return detail::grouped<Encoding, kq::epilogues::gated>();
+}
+
+template <class Encoding>
+std::vector<candidate<kq::grouped_arguments>> candidates<Encoding>::grouped_sum() {
+    return detail::summed<Encoding>();
 }
 
 } // namespace bench

@@ -31,6 +31,7 @@ struct candidates {
     static std::vector<candidate<kq::dense_arguments>> batched(int batch);
     static std::vector<candidate<kq::grouped_arguments>> grouped();
     static std::vector<candidate<kq::grouped_arguments>> grouped_gated();
+    static std::vector<candidate<kq::grouped_arguments>> grouped_sum();
 };
 
 } // namespace bench

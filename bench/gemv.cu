@@ -23,6 +23,7 @@ namespace {
 using instances::tuned;
 using kq::epilogues::gated;
 using kq::epilogues::store;
+using kq::epilogues::weighted_sum;
 using kq::mappings::dense;
 using kq::mappings::grouped;
 
@@ -160,7 +161,7 @@ void run_grouped(benchmark::State& state, expert_shape e, work what, bool depend
         return;
     }
     const size_t bytes = matrix * static_cast<size_t>(e.top_k) * sets;
-    const vectors v(e.of.k, e.of.n * e.top_k);
+    const vectors v(e.of.k * e.top_k, e.of.n * e.top_k);
     // Each launch meets other experts, so that the cache has forgotten them when they come again.
     const auto turns = static_cast<int>(e.experts / e.top_k);
     const bench::device_buffer ids(bench::first_numbers(e.experts));
@@ -173,7 +174,11 @@ void run_grouped(benchmark::State& state, expert_shape e, work what, bool depend
                             .k = e.of.k,
                             .slots = e.top_k,
                             .top_k = e.top_k,
-                            .activation_rows = kq::slot_activation::per_token};
+                            .activation_rows = Epilogue::sums_terms
+                                                   ? kq::slot_activation::per_slot
+                                                   : kq::slot_activation::per_token,
+                            .epilogue = {.term_weights = Epilogue::sums_terms ? v.input()
+                                                                              : nullptr}};
     const bench::device_buffer space(gemv::workspace_bytes(a));
     const kq::workspace lent{space.get(), gemv::workspace_bytes(a)};
     const kq::launch_options options{.dependent = dependent};
@@ -272,18 +277,23 @@ void enlist_encoding(const nlohmann::json& axes) {
     }
     for (const auto& at : axes.at("experts")) {
         const expert_shape e{at.at("experts"), {at.at("n"), at.at("k")}, at.at("top_k")};
+        const expert_shape back{e.experts, {e.of.k, e.of.n}, e.top_k}; // down after gate and up
         for (const bool dependent : {false, true}) {
             const std::string tail = dependent ? "/dependent" : "/plain";
             for (const work what : {work::multiply, work::quantize_and_multiply}) {
-                const std::string here =
-                    name + "/" + e.name() +
-                    (what == work::multiply ? "/multiply" : "/quantize+multiply");
+                const std::string does =
+                    what == work::multiply ? "/multiply" : "/quantize+multiply";
+                const std::string here = name + "/" + e.name() + does;
                 enlist(here + "/store" + tail, [=](benchmark::State& state) {
                     run_grouped<Encoding, store>(state, e, what, dependent);
                 });
                 enlist(here + "/gated" + tail, [=](benchmark::State& state) {
                     run_grouped<Encoding, gated>(state, e, what, dependent);
                 });
+                enlist(name + "/" + back.name() + does + "/sum" + tail,
+                       [=](benchmark::State& state) {
+                           run_grouped<Encoding, weighted_sum>(state, back, what, dependent);
+                       });
             }
         }
     }

@@ -141,9 +141,11 @@ public:
         // Each launch meets other experts, so that the cache has forgotten them when they come
         // again.
         const int turns = p_.experts / p_.batch;
+        const auto* x = reinterpret_cast<const float*>(x_.get());
+        const bool summed = p_.mapping == kq::tuning::row_mapping::grouped_sum;
         a = {.weights = pool_.get(),
              .up_weights = sets() == 2 ? pool_.get() + matrix_bytes_ * p_.experts : nullptr,
-             .activation = reinterpret_cast<const float*>(x_.get()),
+             .activation = x,
              .output = reinterpret_cast<float*>(y_.get()),
              .expert_ids = reinterpret_cast<const int32_t*>(ids_.get()) + launch % turns * p_.batch,
              .experts = p_.experts,
@@ -151,7 +153,9 @@ public:
              .k = p_.k,
              .slots = p_.batch,
              .top_k = p_.batch,
-             .activation_rows = kq::slot_activation::per_token};
+             .activation_rows =
+                 summed ? kq::slot_activation::per_slot : kq::slot_activation::per_token,
+             .epilogue = {.term_weights = summed ? x : nullptr}};
     }
     int launches() const { return rotation_.launches; }
 
@@ -182,9 +186,12 @@ std::vector<measurement> time_all(const std::vector<bench::candidate<Arguments>>
         const size_t bytes = c.workspace_bytes(a);
         const bench::device_buffer space(bytes);
         const kq::workspace lent{space.get(), bytes};
-        if (!c.quantize(a, lent, bench::stream(), device, {}).ok()) {
+        kq::check(c.quantize(a, lent, bench::stream(), device, {}));
+        const kq::status tried = c.multiply(a, lent, bench::stream(), device, {});
+        if (tried.code() == kq::error::invalid_argument) {
             continue;
         }
+        kq::check(tried);
         const auto time = [&](bool quantized, kq::launch_options options) {
             const auto launch = [&](int i, cudaStream_t stream) {
                 s.arguments(i, a);
@@ -217,6 +224,8 @@ std::vector<measurement> time_problem(const bench::weight_pool& pool, const prob
         return time_all(all::grouped(), p, s, log, device);
     case kq::tuning::row_mapping::grouped_gated:
         return time_all(all::grouped_gated(), p, s, log, device);
+    case kq::tuning::row_mapping::grouped_sum:
+        return time_all(all::grouped_sum(), p, s, log, device);
     case kq::tuning::row_mapping::dense:
         break;
     }
@@ -339,7 +348,9 @@ int main(int argc, char** argv) {
     size_t most_kernels = 5;
     app.add_option("--encodings", encodings, "encodings, all by default")->delimiter(',');
     app.add_option("--shapes", shapes, "n x k of dense products")->delimiter(',');
-    app.add_option("--experts", experts, "experts x n x k x experts of a token")->delimiter(',');
+    app.add_option("--experts", experts,
+                   "experts x n x k x experts of a token; their weighted sum is measured k x n")
+        ->delimiter(',');
     app.add_option("--batches", batches, "activation rows of dense products: 1, 2, 4, 8 and more")
         ->delimiter(',');
     app.add_option("--csv", csv_path, "all times; what it holds already is not measured again");
@@ -370,10 +381,11 @@ int main(int argc, char** argv) {
             shape s{};
             char by = 0;
             std::istringstream(text) >> count >> by >> s >> by >> top_k;
-            for (const auto mapping :
-                 {kq::tuning::row_mapping::grouped, kq::tuning::row_mapping::grouped_gated}) {
-                problems.push_back({e, mapping, s.n, s.k, top_k, count});
-            }
+            using kq::tuning::row_mapping;
+            problems.push_back({e, row_mapping::grouped, s.n, s.k, top_k, count});
+            problems.push_back({e, row_mapping::grouped_gated, s.n, s.k, top_k, count});
+            // The way back: what these experts' outputs meet next.
+            problems.push_back({e, row_mapping::grouped_sum, s.k, s.n, top_k, count});
         }
     };
     const auto consider = [&](kq::encoding e) {

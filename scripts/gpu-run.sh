@@ -27,6 +27,7 @@ for what in "$@"; do
         run gpu-tests "$bin/kq_test_gpu" --durations yes
         run gpu-tests-fast-math "$bin/kq_test_gpu_fast_math"
         run gpu-tests-nvrtc "$bin/kq_test_nvrtc_gpu"
+        run gpu-tests-older-code "$bin/kq_test_gpu_older_code"
         ;;
     sanitizers) # side by side: their work is on the CPU; racecheck's, the most, in shards
         tests='~[large]~[repeat]~[error]'

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/cuda_failure.cuh>
 #include <kq/launch_shape.hpp>
 #include <kq/status.hpp>
 
@@ -8,8 +9,20 @@
 
 namespace kq::inline KQ_ABI::detail {
 
+/// Whether the code that runs as `kernel` waits for the kernels before it: code for compute
+/// capabilities below 9.0 does not, also where it runs on a device above.
+template <class Parameters>
+status find_whether_it_waits(void (*kernel)(Parameters), bool& waits) {
+    cudaFuncAttributes code{};
+    if (const cudaError_t e = cudaFuncGetAttributes(&code, kernel); e != cudaSuccess) {
+        return cuda_failure("cudaFuncGetAttributes", e);
+    }
+    waits = code.ptxVersion >= 90;
+    return {};
+}
+
 /// Launches `kernel`, opting in to shared memory above the default. `name` is the kernel's, for the
-/// status. A failure is taken out of the runtime's last error: the status carries it.
+/// status.
 template <class Parameters>
 status launch_kernel(void (*kernel)(Parameters), const char* name, const launch_shape& shape,
                      cudaStream_t stream, const Parameters& parameters) {
@@ -18,8 +31,13 @@ status launch_kernel(void (*kernel)(Parameters), const char* name, const launch_
         const cudaError_t e = cudaFuncSetAttribute(
             kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.most_shared_bytes);
         if (e != cudaSuccess) {
-            (void)cudaGetLastError();
-            return status::cuda_failure("cudaFuncSetAttribute", cudaGetErrorName(e));
+            return cuda_failure("cudaFuncSetAttribute", e);
+        }
+    }
+    bool dependent = false;
+    if (shape.dependent) {
+        if (const status s = find_whether_it_waits(kernel, dependent); !s.ok()) {
+            return s;
         }
     }
     cudaLaunchConfig_t launch{};
@@ -31,10 +49,9 @@ status launch_kernel(void (*kernel)(Parameters), const char* name, const launch_
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     launch.attrs = &attribute;
-    launch.numAttrs = shape.dependent ? 1 : 0;
+    launch.numAttrs = dependent ? 1 : 0;
     if (const cudaError_t e = cudaLaunchKernelEx(&launch, kernel, parameters); e != cudaSuccess) {
-        (void)cudaGetLastError();
-        return status::cuda_failure(name, cudaGetErrorName(e));
+        return cuda_failure(name, e);
     }
     return {};
 }

@@ -441,6 +441,9 @@ TEST_CASE("mappings refuse bad arguments by name") {
     group.expert_ids = ids;
     group.experts = -1;
     CHECK(grouped() == "experts");
+    group.experts = 1;
+    group.activation_rows = static_cast<kq::slot_activation>(3);
+    CHECK(grouped() == "activation_rows");
 
     kq::block_diagonal_arguments diagonal{
         .weights = memory, .activation = x, .output = y, .n = 5, .groups = 2, .k = 32};
@@ -470,7 +473,10 @@ TEST_CASE("mappings refuse bad arguments by name") {
     dense.up_weights = memory;
     dense.epilogue.gate = {.function = kq::gate_function::silu_clamped};
     CHECK(fused() == "epilogue.gate.limit");
+    dense.epilogue.gate = {.function = static_cast<kq::gate_function>(6)};
+    CHECK(fused() == "epilogue.gate.function");
     dense.epilogue.gate = {};
+    CHECK(kq::host_model<E>::launch(dense).subject() == std::string("up_weights"));
     const auto* floats = reinterpret_cast<const float*>(memory);
     dense.epilogue.bias = reinterpret_cast<const float*>(memory + 2);
     CHECK(fused() == "epilogue.bias");
@@ -480,7 +486,9 @@ TEST_CASE("mappings refuse bad arguments by name") {
     dense.epilogue.term_weights = nullptr;
     dense.epilogue.up_bias = floats;
     CHECK(fused().empty());
+    dense.up_weights = {};
     CHECK(kq::host_model<E>::launch(dense).subject() == std::string("epilogue.up_bias"));
+    dense.up_weights = memory;
     dense.epilogue.up_bias = nullptr;
     dense.weight_pitch = 33;
     CHECK(fused() == "weight_pitch");

@@ -156,11 +156,11 @@ bool equal(const kq::gemv_plan& a, const kq::gemv_plan& b) {
            a.threads == b.threads && a.shared_bytes == b.shared_bytes &&
            a.row_blocks == b.row_blocks && a.row_bytes == b.row_bytes &&
            a.image_bytes == b.image_bytes && a.workspace_bytes == b.workspace_bytes &&
-           a.quantizer_blocks == b.quantizer_blocks && a.bulk.stages == b.bulk.stages &&
-           a.bulk.pieces == b.bulk.pieces && a.bulk.piece_blocks == b.bulk.piece_blocks &&
-           a.bulk.copies == b.bulk.copies && a.bulk.slot_bytes == b.bulk.slot_bytes &&
-           a.bulk.row_stride == b.bulk.row_stride && a.bulk.images_at == b.bulk.images_at &&
-           a.bulk.image_bytes == b.bulk.image_bytes;
+           a.products_at == b.products_at && a.round_groups == b.round_groups &&
+           a.bulk.stages == b.bulk.stages && a.bulk.pieces == b.bulk.pieces &&
+           a.bulk.piece_blocks == b.bulk.piece_blocks && a.bulk.copies == b.bulk.copies &&
+           a.bulk.slot_bytes == b.bulk.slot_bytes && a.bulk.row_stride == b.bulk.row_stride &&
+           a.bulk.images_at == b.bulk.images_at && a.bulk.image_bytes == b.bulk.image_bytes;
 }
 
 /// What breaks in a plan that must be right for `a`; empty where nothing does.
@@ -174,9 +174,6 @@ std::string broken_rule(const subject& s, const kq::dense_arguments& a, const kq
     if (plan.image_bytes != s.image_bytes(a.k) ||
         plan.workspace_bytes != a.m * s.image_bytes(a.k)) {
         return "the workspace's size";
-    }
-    if (plan.quantizer_blocks != a.m * (s.image_bytes(a.k) / s.tile_bytes) * s.tile_blocks) {
-        return "the quantizer's blocks";
     }
     if (plan.threads != 32 * p.warps) {
         return "the threads";
@@ -417,7 +414,6 @@ TEST_CASE("a k of zero needs the output only, and still launches") {
         const planned p = plan_of(s, a, {});
         CHECK(refused(p.outcome) == "ok");
         CHECK(p.plan.workspace_bytes == 0);
-        CHECK(p.plan.quantizer_blocks == 0);
         CHECK(p.plan.grid >= 3);
         CHECK(p.plan.bulk.pieces == 0);
         CHECK(p.plan.shared_bytes <= hopper.shared_bytes_per_block);
@@ -664,6 +660,64 @@ TEST_CASE("a plan does not depend on what its object held before") {
         CHECK(again(a, ada, automatic));
         CHECK(again(good_arguments(0, 1, 4096), hopper, automatic));
         CHECK(again(good_arguments(4096, 1, int64_t{1} << 24), hopper, automatic));
+    });
+}
+
+TEST_CASE("the products of a weighted sum have shared memory of their own, for a round of groups") {
+    using kq::transport;
+    kq::gemv_plan plan;
+    for (const transport via : {transport::direct, transport::bulk}) {
+        for (const int rows : {1, 2, 8}) {
+            for (const int64_t n : {1, 9, 4096}) {
+                for (const int64_t top_k : {1, 8, 64}) {
+                    const kq::policy p{.rows = rows, .warps = 16, .via = via};
+                    const kq::grouped_arguments a{
+                        .experts = 128, .n = n, .k = 256, .slots = 2 * top_k, .top_k = top_k};
+                    const kq::status outcome =
+                        kq::plan_shape<kq::q4_k, kq::epilogues::weighted_sum>(p, a, hopper, plan);
+                    INFO("rows " << rows << ", n " << n << ", terms " << top_k);
+                    REQUIRE(outcome.ok());
+                    const int64_t groups = (n + rows - 1) / rows;
+                    const int64_t bytes = plan.round_groups * rows * top_k * 4;
+                    CHECK((plan.round_groups >= 1 && plan.round_groups <= groups));
+                    CHECK((bytes <= 8192 || plan.round_groups == 1));
+                    CHECK(plan.products_at >=
+                          plan.bulk.rings_at + p.warps * plan.bulk.stages * plan.bulk.stage_bytes);
+                    CHECK(plan.shared_bytes >= plan.products_at + bytes);
+                    CHECK(plan.shared_bytes <= hopper.shared_bytes_per_block);
+                    // As many thread blocks as have a group, and terms for their warps.
+                    CHECK(plan.blocks_per_unit <= groups);
+                    CHECK((plan.blocks_per_unit - 1) * p.warps < groups * top_k);
+                    CHECK(plan.grid == 2 * plan.blocks_per_unit);
+                }
+            }
+        }
+    }
+    const kq::grouped_arguments plain{.experts = 4, .n = 64, .k = 1024, .slots = 2};
+    REQUIRE(kq::plan_shape<kq::q4_k>(kq::policies::warp, plain, hopper, plan).ok());
+    CHECK(plan.round_groups == 0);
+}
+
+TEST_CASE("a policy whose fields are wrong is refused by name, never divided by") {
+    for_each_subject([](const subject& s) {
+        for (const kq::policy& p :
+             {kq::policy{.lanes = 0}, kq::policy{.rows = 0}, kq::policy{.batch = 0},
+              kq::policy{.warps = 0}, kq::policy{.stages = 0}, kq::policy{.piece_bytes = 0},
+              kq::policy{.prefetch = 2, .via = kq::transport::bulk}}) {
+            const auto a = good_arguments(64, 1, 4096);
+            CHECK(refused(plan_of(s, a, good_workspace(), hopper, p).outcome) == "policy");
+        }
+    });
+}
+
+TEST_CASE("numbers that are no element type are refused by name") {
+    const auto unknown = static_cast<kq::element_type>(3);
+    for_each_subject([&](const subject& s) {
+        CHECK(refused_after(s, [&](auto& a) { a.activation.type = unknown; }) == "activation");
+        CHECK(refused_after(s, [&](auto& a) { a.output.type = unknown; }) == "output");
+        CHECK(refused_after(s, [&](auto& a) {
+                  a.epilogue.residual = {address(64), unknown};
+              }) == "epilogue.residual");
     });
 }
 

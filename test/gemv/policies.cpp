@@ -163,6 +163,18 @@ TEST_CASE("a launch is described as data and as one line") {
               .subject() == std::string("k"));
 }
 
+TEST_CASE("what a launch refuses is not described") {
+    kq::description d;
+    const kq::device_facts h200{
+        .compute_capability = 90, .multiprocessors = 132, .shared_bytes_per_block = 232448};
+    const kq::grouped_arguments a{.experts = 4, .n = 64, .k = 1024, .slots = 2};
+    CHECK(kq::describe_launch<kq::q4_k, kq::epilogues::store>(
+              kq::policies::warp, a, h200, d, {.dependent = true, .early_weights = true})
+              .subject() == std::string("early_weights"));
+    CHECK(kq::describe_launch<kq::q4_k, kq::epilogues::store>({.lanes = 0}, a, h200, d).subject() ==
+          std::string("policy"));
+}
+
 TEST_CASE("a description of a dependent launch has its shared memory") {
     const kq::device_facts h200{
         .compute_capability = 90, .multiprocessors = 132, .shared_bytes_per_block = 232448};

@@ -70,6 +70,7 @@ TEST_CASE("what nobody measured is served by the untuned policies") {
     CHECK(choose(encoding::q4_k, row_mapping::dense, 4096, 4096, 1, 80) == warp);
     CHECK(choose(encoding::q4_k, row_mapping::dense, 4096, 4096, 3, 80).batch == 4);
     CHECK(choose(encoding::q4_k, row_mapping::grouped_gated, 4096, 4096, 8) == warp);
+    CHECK(choose(encoding::q4_k, row_mapping::grouped_sum, 4096, 4096, 8) == warp);
     CHECK(choose(encoding::q4_k, row_mapping::grouped, 4096, 4096, 1) == warp);
     CHECK(kq::tuning::nearest({}, {90, encoding::q4_k, row_mapping::dense, 1, 1, 1}) == nullptr);
 }
@@ -87,8 +88,8 @@ TEST_CASE("every shipped row is a measured policy that any product can use") {
     }
     [&]<class... Encodings>(kq::type_list<Encodings...>) {
         for (const encoding e : {Encodings::id...}) {
-            for (const row_mapping as :
-                 {row_mapping::dense, row_mapping::grouped, row_mapping::grouped_gated}) {
+            for (const row_mapping as : {row_mapping::dense, row_mapping::grouped,
+                                         row_mapping::grouped_gated, row_mapping::grouped_sum}) {
                 INFO(kq::name_of(e) << " " << name_of(as));
                 CHECK(kq::tuning::nearest(
                           kq::tuning::shipped,

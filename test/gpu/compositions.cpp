@@ -85,7 +85,8 @@ void compare_stacked(const std::vector<std::pair<int64_t, int64_t>>& sizes, int6
                                    : products[0]);
             outputs.push_back(std::make_unique<output>(m * rows[i]));
             a.matrices[i] = {.weights = weights[static_cast<size_t>(2 * i)]->data(),
-                             .up_weights = weights[static_cast<size_t>(2 * i + 1)]->data(),
+                             .up_weights =
+                                 fused ? weights[static_cast<size_t>(2 * i + 1)]->data() : nullptr,
                              .output = outputs.back()->data(),
                              .n = rows[i]};
         }
@@ -97,7 +98,10 @@ void compare_stacked(const std::vector<std::pair<int64_t, int64_t>>& sizes, int6
 /// Experts, ids and activations of a grouped product.
 template <class E>
 struct experts {
-    static constexpr int64_t count = 5, top_k = 3, tokens = 4, slots = tokens * top_k;
+    static constexpr int64_t count = 5;
+    int64_t top_k = 3;
+    int64_t tokens = 4;
+    int64_t slots = tokens * top_k;
     int64_t n = 19;
     int64_t k = 6 * E::elements;
     std::vector<typename E::block> gate = samples::random_weights<E>(count * n, k, 20);
@@ -150,7 +154,7 @@ void compare_grouped(const experts<E>& e = {}) {
         const output y(e.slots * e.n);
         run<instances::gemv<E, Policy, kq::mappings::grouped, Epilogue>>(
             {.weights = gate.data(),
-             .up_weights = up.data(),
+             .up_weights = Epilogue::weight_sets == 2 ? up.data() : nullptr,
              .activation = activation.as<const float>(),
              .output = y.data(),
              .expert_ids = ids.as<const int32_t>(),
@@ -166,7 +170,8 @@ void compare_grouped(const experts<E>& e = {}) {
 }
 
 template <class E, kq::policy Policy>
-void compare_weighted_sum(const experts<E>& e = {}) {
+void compare_weighted_sum(const experts<E>& e = {},
+                          const kq::device_facts& device = gpu::device()) {
     const auto term_weights = samples::gaussian(e.slots, 23);
     for (const auto rows : all_rows) {
         INFO("activation rows " << static_cast<int>(rows) << ", n " << e.n << ", k " << e.k);
@@ -198,7 +203,8 @@ void compare_weighted_sum(const experts<E>& e = {}) {
              .slots = e.slots,
              .top_k = e.top_k,
              .activation_rows = rows,
-             .epilogue = {.term_weights = weights.as<const float>()}});
+             .epilogue = {.term_weights = weights.as<const float>()}},
+            device);
         REQUIRE(y.holds(expected));
     }
 }
@@ -304,9 +310,29 @@ TEST_CASE("grouped gate and up give the bits of products and the gate function")
 }
 
 TEST_CASE("weighted sums of experts give the bits of a chain of fused operations in slot order") {
-    samples::for_each_encoding([]<class E>() {
-        compare_weighted_sum<E, instances::by_other_turns<E>>();
-    });
+    samples::for_each_encoding(
+        []<class E>() { compare_weighted_sum<E, instances::by_other_turns<E>>(); });
+}
+
+// A thread block adds up 8 KB of products at a time: of 64 terms those of 32 rows. As if on few
+// multiprocessors, so that a thread block has several times as many.
+TEST_CASE("weighted sums of many terms and rows give the same bits, a round of rows at a time") {
+    const kq::device_facts device = gpu::device();
+    for (const int multiprocessors : {1, 3}) {
+        kq::device_facts few = device;
+        few.multiprocessors = multiprocessors;
+        [&]<class... Encodings>(kq::type_list<Encodings...>) {
+            const auto compare = [&]<class E>() {
+                experts<E> e{.top_k = 64, .tokens = 1, .n = 413, .k = 2 * E::elements};
+                e.ids.resize(64);
+                for (size_t i = 0; i < e.ids.size(); ++i) {
+                    e.ids[i] = static_cast<int32_t>(i * 5 % 7); // two of seven are unknown
+                }
+                compare_weighted_sum<E, instances::by_other_turns<E>>(e, few);
+            };
+            (compare.template operator()<Encodings>(), ...);
+        }(kq::type_list<kq::q3_k, kq::q4_k>{}); // by bulk and direct
+    }
 }
 
 TEST_CASE("block-diagonal groups give the bits of products with their columns") {

@@ -22,9 +22,9 @@ inline kq::device_facts device() {
 
 /// Launches with exactly the workspace that the product asks for, and waits.
 template <class Gemv>
-void run(const typename Gemv::arguments& a) {
+void run(const typename Gemv::arguments& a, const kq::device_facts& facts = device()) {
     const buffer space(Gemv::workspace_bytes(a), placement::exact);
-    kq::check(Gemv::launch(a, {space.data(), space.bytes()}, nullptr, device()));
+    kq::check(Gemv::launch(a, {space.data(), space.bytes()}, nullptr, facts));
     check(cudaDeviceSynchronize(), "synchronize");
 }
 

@@ -63,7 +63,8 @@ bytes quantize(const std::vector<T>& x, const rows& r, Launch&& launch) {
 template <class Image, quantizer_policy Policy, class T>
 bytes quantize_by(const std::vector<T>& x, const rows& r) {
     return quantize<Image>(x, r, [](const kq::quantize_parameters<T>& p) {
-        kq::check(kq::launch_quantizer<Policy, Image>(kq::quantizations<T, 1>{{p}}, nullptr));
+        kq::check(
+            kq::detail::launch_quantizer<Policy, Image>(kq::quantizations<T, 1>{{p}}, nullptr));
     });
 }
 
@@ -155,8 +156,8 @@ TEMPLATE_TEST_CASE("the quantizer's policies give the same image on a grid that 
 
 TEST_CASE("no blocks launch no quantizer") {
     const kq::quantizations<float, 1> none{};
-    CHECK(kq::launch_quantizer<quantizer_policy::warp_per_block, kq::image_of<kq::q4_k>>(none,
-                                                                                         nullptr)
+    CHECK(kq::detail::launch_quantizer<quantizer_policy::warp_per_block, kq::image_of<kq::q4_k>>(
+              none, nullptr)
               .ok());
 }
 

@@ -110,6 +110,8 @@ TEST_CASE("a repack refuses wrong arguments and writes nothing") {
     CHECK(subject(kq::launch_repack(packed, 8, no_target, nullptr)) == "to");
     CHECK(subject(kq::launch_repack(moved(packed, 1), 8, aligned, nullptr)) == "from");
     CHECK(subject(kq::launch_repack(packed, 8, moved(aligned, 8), nullptr)) == "to");
+    auto* overlapping = from.as<q8_0_aligned::block>();
+    CHECK(subject(kq::launch_repack(packed, 8, overlapping, nullptr)) == "to");
     // The inverse: now the source is the one that needs 16 bytes.
     auto* target = to.as<q8_0::block>();
     const auto* source = from.as<const q8_0_aligned::block>();

@@ -4,7 +4,7 @@
 #include <kq/activation/quantize.cuh>
 #include <kq/launch_kernel.cuh>
 
-namespace kq::inline KQ_ABI {
+namespace kq::inline KQ_ABI::detail {
 
 /// Launches `quantize_kernel`; does nothing where there is no block. Decides `vectorized` itself.
 /// `dependent`: see `launch_options`.
@@ -18,9 +18,8 @@ status launch_quantizer(quantizations<Element, sizeof...(Images)> p, cudaStream_
         return {};
     }
     shape.dependent = dependent;
-    return detail::launch_kernel(
-        quantize_kernel<Element, detail::quantizer_warps, Policy, Images...>, "quantize_kernel",
-        shape, stream, p);
+    return launch_kernel(quantize_kernel<Element, quantizer_warps, Policy, Images...>,
+                         "quantize_kernel", shape, stream, p);
 }
 
-} // namespace kq::inline KQ_ABI
+} // namespace kq::inline KQ_ABI::detail

@@ -100,6 +100,12 @@ status launch_repack(const typename From::block* from, int64_t count, typename T
     if (const status s = check_repacked<To>("to", to); !s.ok()) {
         return s;
     }
+    const auto from_begin = reinterpret_cast<uintptr_t>(from);
+    const auto to_begin = reinterpret_cast<uintptr_t>(to);
+    const auto bytes = static_cast<uintptr_t>(count) * sizeof(q8_0::block); // of either layout
+    if (from_begin < to_begin + bytes && to_begin < from_begin + bytes) {
+        return status::invalid("to", "must not overlap from");
+    }
     constexpr int64_t most_thread_blocks = 1 << 30;
     const repack_parameters<From, To> p{from, to, count / q8_0_aligned::q8_0_blocks};
     return launch_kernel(
@@ -116,8 +122,8 @@ status launch_repack(const typename From::block* from, int64_t count, typename T
 /// `from`: [count] blocks. `count`: a multiple of 8; of 0 launches nothing. `to`: [count / 8]
 /// blocks.
 ///
-/// Errors: a count that is negative or no multiple of 8; null or misaligned pointers; the CUDA
-/// error of the launch. Nothing is launched then.
+/// Errors: a count that is negative or no multiple of 8; null, misaligned or overlapping ranges;
+/// the CUDA error of the launch. Nothing is launched then.
 ///
 /// `Block` is deduced: as a template the kernel is compiled only where it is launched.
 template <cuda::std::same_as<q8_0::block> Block>

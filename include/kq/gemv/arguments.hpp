@@ -47,7 +47,9 @@ struct input_pointer {
     KQ_API constexpr input_pointer(const T* data) : data(data), type(element_type_of<T>::value) {}
 };
 
-/// A pointer to elements that are written, with their type; converts like `input_pointer`.
+/// A pointer to elements that are written, with their type; converts like `input_pointer`. What is
+/// written overlaps nothing else of the launch, but for a residual of the same type and stride,
+/// which may be the output itself.
 struct output_pointer {
     void* data = nullptr;
     element_type type = element_type::f32;
@@ -203,13 +205,13 @@ struct grouped_arguments {
     epilogue_arguments epilogue = {};
 };
 
-/// `groups` independent products: output rows `g * rows_per_group` and following use columns
-/// `g * k` to `g * k + k - 1` of the activation.
+/// `groups` independent products: output rows `g * n / groups` and following use columns `g * k` to
+/// `g * k + k - 1` of the activation.
 struct block_diagonal_arguments {
-    weights_pointer weights = {};    ///< [groups * rows_per_group, k / elements] blocks
+    weights_pointer weights = {};    ///< [n, k / elements] blocks
     weights_pointer up_weights = {}; ///< as `weights`, gated products only
     input_pointer activation = {};   ///< [m, groups * k], rows `activation_stride` apart
-    output_pointer output = {};      ///< [m, groups * rows_per_group]
+    output_pointer output = {};      ///< [m, n], rows `output_stride` apart
     int64_t n = 0;                   ///< weight rows of all groups
     int64_t groups = 1;              ///< divides n
     int64_t k = 0;                   ///< columns of a group

@@ -21,7 +21,7 @@ struct description {
     int64_t grid = 0;           ///< thread blocks
     int threads = 0;            ///< of a thread block
     int shared_bytes = 0;       ///< of a thread block
-    int64_t weight_bytes = 0;   ///< that all units together need at least once
+    int64_t weight_bytes = 0;   ///< that all units together need; fewer where experts coincide
     size_t workspace_bytes = 0; ///< quantized activations
 
     bool operator==(const description&) const = default;
@@ -40,11 +40,15 @@ struct description {
 
 /// Plans a launch without looking at pointers and describes it.
 ///
-/// Errors: as `plan_sizes`, and a transport that the device or the shape does not allow.
+/// Errors: as `plan_shape` and `check_options`.
 template <dottable Encoding, epilogue Epilogue, class Arguments>
 status describe_launch(const policy& p, const Arguments& a, const device_facts& device,
                        description& out, launch_options options = {}) {
     gemv_plan plan;
+    if (const status s = check_options<mapping_of<Encoding, Epilogue, Arguments>>(device, options);
+        !s.ok()) {
+        return s;
+    }
     if (const status s = plan_shape<Encoding, Epilogue>(p, a, device, plan); !s.ok()) {
         return s;
     }
@@ -58,7 +62,7 @@ status describe_launch(const policy& p, const Arguments& a, const device_facts& 
            .grid = plan.grid,
            .threads = plan.threads,
            .shared_bytes = shape_of(plan, options).shared_bytes,
-           .weight_bytes = plan.of.is_empty() ? 0 : plan.of.weight_rows * plan.row_bytes,
+           .weight_bytes = plan.of.is_empty() ? 0 : plan.of.most_rows * plan.row_bytes,
            .workspace_bytes = static_cast<size_t>(plan.workspace_bytes)};
     return {};
 }

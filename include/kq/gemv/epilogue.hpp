@@ -183,11 +183,12 @@ struct weighted_sum : steps {
 
 } // namespace epilogues
 
-/// Requires: a `state` per output, `add` for each of its terms, `finish` for the value.
+/// Requires: the shared steps as a base, a `state` per output, `add` for each of its terms,
+/// `finish` for the value. One that sums terms has one set of weights.
 template <class Epilogue>
-concept epilogue = requires(const Epilogue& e, typename Epilogue::state& s, const destination& to) {
-    requires Epilogue::weight_sets == 1 || Epilogue::weight_sets == 2;
-    { Epilogue::sums_terms } -> cuda::std::convertible_to<bool>;
+concept epilogue = cuda::std::derived_from<Epilogue, epilogues::steps> &&
+    requires(const Epilogue& e, typename Epilogue::state& s, const destination& to) {
+    requires Epilogue::weight_sets == 1 || (Epilogue::weight_sets == 2 && !Epilogue::sums_terms);
     e.add(s, 0.0f, 0, int64_t{0}, int64_t{0});
     { e.finish(s, to) } -> cuda::std::same_as<float>;
 };

@@ -20,6 +20,7 @@ namespace kq::inline KQ_ABI {
 /// the policy only the lanes matter.
 template <dottable Encoding, policy Policy = policies::warp,
           template <int> class Mapping = mappings::dense, epilogue Epilogue = epilogues::store>
+    requires row_mapping<Mapping<Epilogue::weight_sets>>
 class host_model {
     static_assert(is_valid(Policy), "kq: the policy's fields are out of range");
     static_assert(Policy.batch == 1 || Mapping<Epilogue::weight_sets>::batchable,

@@ -19,7 +19,7 @@ struct bulk_geometry {
     int stage_bytes = 0;  ///< room for all copies of a stage
     int row_stride = 0;   ///< bytes between the rows of a group in a stage
     int images_at = 0;    ///< where the images begin
-    int image_bytes = 0;  ///< of each image: the tiles that a unit's columns touch
+    int image_bytes = 0;  ///< of each image: the most tiles that a unit's columns touch
     int rings_at = 0;     ///< where the rings begin
 };
 
@@ -35,7 +35,9 @@ struct kernel_parameters {
     int64_t units;
     int blocks;         ///< weight blocks of a row
     bool early_weights; ///< weights may be read before the preceding kernels end
-    bool ragged;        ///< whether a matrix has bytes outside whole 16-byte units
+    bool ragged;        ///< whether a matrix begins or ends between multiples of 16 bytes
+    int products_at;    ///< where a weighted sum's products lie in shared memory
+    int round_groups;   ///< groups of rows whose products lie there together
     bulk_geometry bulk;
     Mapping mapping;
     Epilogue epilogue;

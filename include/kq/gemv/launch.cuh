@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/cuda_failure.cuh>
 #include <kq/gemv/arguments.hpp>
 #include <kq/gemv/describe.hpp>
 #include <kq/gemv/epilogue.hpp>
@@ -31,7 +32,7 @@ struct element_type_of<__nv_bfloat16> {
 inline status query_device(device_facts& facts) {
     int device = 0;
     if (const cudaError_t e = cudaGetDevice(&device); e != cudaSuccess) {
-        return status::cuda_failure("cudaGetDevice", cudaGetErrorName(e));
+        return detail::cuda_failure("cudaGetDevice", e);
     }
     int major = 0;
     int minor = 0;
@@ -47,7 +48,7 @@ inline status query_device(device_facts& facts) {
     for (const auto& query : queries) {
         const cudaError_t e = cudaDeviceGetAttribute(query.value, query.attribute, device);
         if (e != cudaSuccess) {
-            return status::cuda_failure("cudaDeviceGetAttribute", cudaGetErrorName(e));
+            return detail::cuda_failure("cudaDeviceGetAttribute", e);
         }
     }
     facts.compute_capability = 10 * major + minor;
@@ -103,7 +104,7 @@ struct gemv {
 
     /// Quantizes the activation into the workspace. What it leaves there serves every product with
     /// the same activation whose encoding names the same `image`. Looks at sizes, activation and
-    /// workspace only.
+    /// workspace only; without outputs there is nothing to quantize.
     ///
     /// Errors: names the argument and the rule it breaks; or the CUDA error of the launch. Nothing
     /// is launched then.
@@ -121,7 +122,8 @@ struct gemv {
 
     /// Multiplies the weights with the activation that `quantize` left in the workspace.
     ///
-    /// Errors: as `can_implement`; or the CUDA error of the launch. Nothing is launched then.
+    /// Errors, which look at the activation's pointer too, although nothing reads it: as
+    /// `can_implement`; or the CUDA error of the launch. Nothing is launched then.
     static status multiply(const arguments& a, workspace space, cudaStream_t stream,
                            const device_facts& device, launch_options options = {}) {
         gemv_plan plan;
@@ -132,6 +134,9 @@ struct gemv {
     }
 
     /// Quantizes and multiplies. With `options.dependent` both kernels are dependent launches.
+    ///
+    /// Errors: as `can_implement`, with nothing launched then; or the CUDA error of a launch, where
+    /// that of the product leaves the quantizer's launched.
     static status launch(const arguments& a, workspace space, cudaStream_t stream,
                          const device_facts& device, launch_options options = {}) {
         gemv_plan plan;

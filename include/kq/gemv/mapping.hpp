@@ -9,12 +9,13 @@
 
 namespace kq::inline KQ_ABI {
 
-/// A weight row, and the 16-byte units that lie whole in its matrix, which may be read around it.
+/// A weight row, and what may be read around it: its matrix from the first to the last multiple of
+/// 16 bytes.
 struct weight_row {
-    const unsigned char* bytes;      ///< [blocks] blocks
-    const unsigned char* first_unit; ///< the first of the matrix's whole units
-    const unsigned char* last_unit;  ///< one past the last of them
-    int64_t index;                   ///< among all weight rows of the launch
+    const unsigned char* bytes;         ///< [blocks] blocks
+    const unsigned char* aligned_begin; ///< of the matrix, a multiple of 16
+    const unsigned char* aligned_end;   ///< likewise
+    int64_t index;                      ///< among all weight rows of the launch
 };
 
 /// The quantized activation rows of a launch.
@@ -25,23 +26,24 @@ struct image_rows {
 
 /// A row mapping says which weight rows and which activation row an output needs. Work comes in
 /// units: a unit is an activation row (or what takes its place), and every unit has `n` output
-/// rows. An output is made of `terms` terms, each a weight row times an activation row. For a row
-/// past the last it gives some address, which nobody reads. It is `ragged` where a matrix has bytes
-/// outside whole 16-byte units.
+/// rows. An output is made of `terms` terms, each a weight row times an activation row. The
+/// activation rows of consecutive units or terms are one, or follow each other. For a row past the
+/// last it gives some address, which nobody reads. It is `ragged` where a matrix does not
+/// begin and end at multiples of 16 bytes.
 ///
 /// `Sets`: 2 where every weight matrix comes twice, as gate and up.
 namespace mappings {
 
 /// The weights of one matrix, row after row.
 struct matrix {
-    const unsigned char* bytes;      ///< [rows, pitch]
-    int64_t pitch;                   ///< bytes between rows
-    const unsigned char* first_unit; ///< see `weight_row`
-    const unsigned char* last_unit;
-    bool ragged; ///< whether bytes lie outside of these units
+    const unsigned char* bytes;         ///< [rows, pitch]
+    int64_t pitch;                      ///< bytes between rows
+    const unsigned char* aligned_begin; ///< see `weight_row`
+    const unsigned char* aligned_end;
+    bool ragged; ///< whether bytes lie outside of these
 
     KQ_API weight_row row(int64_t r, int64_t index) const {
-        return {bytes + r * pitch, first_unit, last_unit, index};
+        return {bytes + r * pitch, aligned_begin, aligned_end, index};
     }
 };
 

@@ -41,7 +41,8 @@ struct gemv_plan {
     int64_t row_bytes = 0;          ///< bytes of a weight row
     int64_t image_bytes = 0;        ///< bytes of a quantized activation row
     int64_t workspace_bytes = 0;    ///< all quantized activation rows
-    int64_t quantizer_blocks = 0;   ///< activation blocks to quantize, padding to tiles included
+    int products_at = 0;            ///< see `kernel_parameters`
+    int round_groups = 0;           ///< likewise
     problem of;                     ///< the arguments, reduced to what all mappings share
     bulk_geometry bulk;             ///< set where `via` is bulk
 };
@@ -51,6 +52,10 @@ namespace detail {
 /// Bulk copies move 16-byte units, a piece keeps its address modulo 128 in shared memory, and lanes
 /// may read a word past its end (`padded_memory`).
 inline constexpr int slot_slack = 127 + 15;
+
+/// Shared memory for the products that a weighted sum adds up, more only where one group of rows
+/// has more.
+inline constexpr int products_bytes = 8192;
 
 /// Cuts rows of `row_blocks` blocks into equal pieces of about `policy.piece_bytes` bytes that fit
 /// into `room` bytes of shared memory for rings. `pieces` is 0 where not even one tile fits.
@@ -116,8 +121,6 @@ status plan_sizes(const Arguments& a, gemv_plan& plan) {
     plan.row_bytes = row_blocks * block_bytes<Encoding>;
     plan.image_bytes = image::row_bytes(activation_blocks);
     plan.workspace_bytes = of.is_empty() ? 0 : of.activation_rows * plan.image_bytes;
-    plan.quantizer_blocks =
-        of.activation_rows * image::tiles(activation_blocks) * image::tile_blocks;
     // A segment that does not begin with a tile may touch one tile more.
     const int slots = plan.row_blocks * slices;
     const int64_t tiles = of.k == of.activation_k || slots % 32 == 0
@@ -128,18 +131,46 @@ status plan_sizes(const Arguments& a, gemv_plan& plan) {
     return {};
 }
 
+/// Checks what `gemv` checks of a policy when it is compiled, but for the mapping.
+template <dottable Encoding>
+status check_policy(const policy& p) {
+    if (!is_valid(p)) {
+        return status::invalid("policy", "its fields are out of range");
+    }
+    if (!allows(p, transport::direct) && !allows(p, transport::bulk)) {
+        return status::invalid("policy", "register prefetch does not go with the bulk transport");
+    }
+    if (p.lanes % sliced_dot<Encoding>::slices != 0) {
+        return status::invalid("policy", "its lanes must be a multiple of the encoding's slices");
+    }
+    return {};
+}
+
 /// Plans a launch for a device, without looking at pointers.
 ///
-/// Errors: as `plan_sizes`; a transport that the device or the shape does not allow.
+/// Errors: as `check_policy` and `plan_sizes`; a transport that the device or the shape does not
+/// allow.
 template <dottable Encoding, epilogue Epilogue = epilogues::store, class Arguments>
 status plan_shape(const policy& p, const Arguments& a, const device_facts& device,
                   gemv_plan& plan) {
-    if (const status sizes = plan_sizes<Encoding, Epilogue>(a, plan); !sizes.ok()) {
-        return sizes;
+    if (const status s = check_policy<Encoding>(p); !s.ok()) {
+        return s;
+    }
+    if (const status s = plan_sizes<Encoding, Epilogue>(a, plan); !s.ok()) {
+        return s;
     }
     const problem& of = plan.of;
     if (of.is_empty()) {
         return {};
+    }
+    const int64_t groups = cuda::ceil_div(of.n, int64_t{rows_of_warp(p)});
+    const int64_t batches = cuda::ceil_div(of.units, int64_t{p.batch});
+    int products = 0; // in bytes
+    if (of.summed_terms != 0) {
+        const int of_group = rows_of_warp(p) * of.summed_terms * static_cast<int>(sizeof(float));
+        plan.round_groups =
+            static_cast<int>(std::clamp<int64_t>(detail::products_bytes / of_group, 1, groups));
+        products = cuda::round_up(plan.round_groups * of_group, 128);
     }
     const bulk_geometry staged = plan.bulk;
     plan.bulk = {};
@@ -148,7 +179,7 @@ status plan_shape(const policy& p, const Arguments& a, const device_facts& devic
         const int images_at =
             barriers_at<Encoding>() + cuda::round_up((p.warps * p.stages + 1) * 8, 128);
         const int64_t ring_at = images_at + int64_t{images} * staged.image_bytes;
-        const int64_t room = device.shared_bytes_per_block - ring_at;
+        const int64_t room = device.shared_bytes_per_block - ring_at - products;
         const bool capable = device.compute_capability >= 90 && room >= 0;
         if (capable && plan.row_blocks > 0) {
             plan.bulk = detail::cut_rows<Encoding>(p, plan.row_blocks, of.adjacent_rows, room);
@@ -170,22 +201,23 @@ status plan_shape(const policy& p, const Arguments& a, const device_facts& devic
     }
     if (plan.via == transport::direct) {
         plan.shared_bytes = table_bytes<Encoding>;
-        if (plan.shared_bytes > device.shared_bytes_per_block) {
+        if (plan.shared_bytes + products > device.shared_bytes_per_block) {
             return status::invalid("policy", "the encoding's lookup table does not fit into the "
                                              "device's shared memory");
         }
     }
+    plan.products_at = plan.shared_bytes;
+    plan.shared_bytes += products;
     plan.threads = 32 * p.warps;
     plan.most_shared_bytes = device.shared_bytes_per_block;
-    const int64_t groups = cuda::ceil_div(of.n, int64_t{rows_of_warp(p)});
-    const int64_t batches = cuda::ceil_div(of.units, int64_t{p.batch});
     // Bulk rings fill a multiprocessor; direct warps hide latency by number. Blocks of a unit are a
     // grid's y.
     constexpr int64_t most_blocks = 65535;
     const int64_t resident = (std::min)(
         int64_t{device.multiprocessors} * (plan.via == transport::bulk ? 1 : 2), most_blocks);
-    plan.blocks_per_unit = static_cast<int>(
-        std::clamp<int64_t>(resident / batches, 1, cuda::ceil_div(groups, int64_t{p.warps})));
+    const int64_t shares = groups * (std::max)(of.summed_terms, 1); // what warps take in turn
+    plan.blocks_per_unit = static_cast<int>(std::clamp<int64_t>(
+        resident / batches, 1, (std::min)(groups, cuda::ceil_div(shares, int64_t{p.warps}))));
     plan.grid = batches * plan.blocks_per_unit;
     if (plan.grid > (std::numeric_limits<int>::max)()) {
         return status::invalid("m", "too many activation rows for one launch");
@@ -221,6 +253,10 @@ status plan_launch(const policy& p, const Arguments& a, const workspace& space,
     }
     return plan_shape<Encoding, Epilogue>(p, a, device, plan);
 }
+
+/// The mapping that arguments are bound to.
+template <dottable Encoding, epilogue Epilogue, class Arguments>
+using mapping_of = decltype(bind<Encoding, Epilogue>(Arguments{}, image_rows{}));
 
 /// Checks the options of a launch; afterwards they are those that the device knows.
 ///
@@ -259,6 +295,8 @@ auto parameters_of(const Arguments& a, const gemv_plan& plan, const workspace& s
         .blocks = plan.row_blocks,
         .early_weights = options.early_weights,
         .ragged = mapping.ragged(),
+        .products_at = plan.products_at,
+        .round_groups = plan.round_groups,
         .bulk = plan.bulk,
         .mapping = mapping,
         .epilogue = bind_epilogue<Epilogue>(a.epilogue, plan.of)};

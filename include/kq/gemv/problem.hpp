@@ -22,13 +22,14 @@ struct problem {
     int64_t k = 0;           ///< columns of a weight row
     int64_t units = 0;       ///< see `row_mapping`
     int64_t output_rows = 0; ///< of an activation row or slot, as bias and residual count them
-    int64_t weight_rows = 0; ///< different ones at most, both sets counted
+    int64_t most_rows = 0;   ///< weight rows that are read, at most; both sets counted
     int images_of_unit = 1;  ///< quantized activation rows that a unit meets
     input_pointer activation = {}; ///< [activation_rows, activation_k]
     int64_t activation_rows = 0;
     int64_t activation_k = 0;
     int64_t activation_stride = 0; ///< in elements
     bool adjacent_rows = true;     ///< whether a unit's weight rows follow each other without gaps
+    int summed_terms = 0;          ///< products whose weighted sum is an output; 0 where none is
 
     /// Whether there is nothing to compute. A `k` of zero still stores.
     constexpr bool is_empty() const { return n == 0 || units == 0; }
@@ -81,6 +82,9 @@ inline status check_elements(const char* name, const void* data, element_type ty
     if (data == nullptr) {
         return status::invalid(name, "must not be null");
     }
+    if (type != element_type::f32 && type != element_type::f16 && type != element_type::bf16) {
+        return status::invalid(name, "must have elements of f32, f16 or bf16");
+    }
     if (!is_aligned(data, size_of(type))) {
         return status::invalid(name, "must be aligned to its element");
     }
@@ -95,7 +99,7 @@ status check_weights(const char* name, weights_pointer weights) {
     if (weights.kind != 0 && weights.kind != block_kind<typename Encoding::block>()) {
         return status::invalid(name, "must hold blocks of the launch's encoding");
     }
-    static_assert(block_alignment<Encoding> != 8);
+    static_assert(block_alignment<Encoding> >= 2 && block_alignment<Encoding> != 8);
     if (!is_aligned(weights.data, block_alignment<Encoding>)) {
         return status::invalid(name, block_alignment<Encoding> == 16  ? "must be 16-byte aligned"
                                      : block_alignment<Encoding> == 4 ? "must be 4-byte aligned"
@@ -114,7 +118,8 @@ status check_sets(weights_pointer weights, weights_pointer up_weights, const cha
     if constexpr (Epilogue::weight_sets == 2) {
         return check_weights<Encoding>(up_name, up_weights);
     }
-    return {};
+    return up_weights.data == nullptr ? status()
+                                      : status::invalid(up_name, "is for gated products only");
 }
 
 /// Bytes of a weight row.
@@ -136,6 +141,9 @@ status first_error(status first, Rest... rest) {
 template <class Epilogue>
 status check_epilogue(const epilogue_arguments& e, int64_t n, int64_t units) {
     if constexpr (Epilogue::weight_sets == 2) {
+        if (e.gate.function < gate_function::silu || e.gate.function > gate_function::relu) {
+            return status::invalid("epilogue.gate.function", "must be one of gate_function's");
+        }
         if (e.gate.function == gate_function::silu_clamped && !(e.gate.limit > 0)) {
             return status::invalid("epilogue.gate.limit", "must be above 0 where the gate clamps");
         }
@@ -183,13 +191,12 @@ status check_single(const Arguments& a, const problem& of) {
 /// A matrix as the mapping keeps it.
 inline mappings::matrix matrix_of(weights_pointer weights, int64_t rows, int64_t row_bytes,
                                   int64_t pitch = 0) {
-    constexpr uintptr_t unit = 16;
     const auto* bytes = static_cast<const unsigned char*>(weights.data);
     const int64_t step = stride_or(pitch, row_bytes);
     const int64_t size = rows == 0 ? 0 : (rows - 1) * step + row_bytes;
     const auto first = reinterpret_cast<uintptr_t>(bytes);
-    const uintptr_t before = cuda::round_up(first, unit) - first;
-    const uintptr_t after = (first + static_cast<uintptr_t>(size)) % unit;
+    const uintptr_t before = cuda::round_up(first, uintptr_t{16}) - first;
+    const uintptr_t after = (first + static_cast<uintptr_t>(size)) % 16;
     return {bytes, step, bytes + before, bytes + (size - static_cast<int64_t>(after)),
             before != 0 || after != 0};
 }
@@ -221,7 +228,7 @@ status reduce(const dense_arguments& a, problem& of) {
           .k = a.k,
           .units = a.m,
           .output_rows = a.n,
-          .weight_rows = a.n * Epilogue::weight_sets,
+          .most_rows = a.n * Epilogue::weight_sets,
           .images_of_unit = 1,
           .activation = a.activation,
           .activation_rows = a.m,
@@ -297,7 +304,7 @@ status reduce(const stacked_arguments& a, problem& of) {
         of.n += each.n;
     }
     of.output_rows = of.n;
-    of.weight_rows = of.n * Epilogue::weight_sets;
+    of.most_rows = of.n * Epilogue::weight_sets;
     if (!detail::check_count("matrices.n", of.n).ok()) {
         return status::invalid("matrices.n", "all together must be below 2^31");
     }
@@ -365,6 +372,10 @@ status reduce(const grouped_arguments& a, problem& of) {
         !s.ok()) {
         return s;
     }
+    if (a.activation_rows < slot_activation::per_slot ||
+        a.activation_rows > slot_activation::broadcast) {
+        return status::invalid("activation_rows", "must be one of slot_activation's");
+    }
     if (a.slots % a.top_k != 0) {
         return status::invalid("top_k", "must divide slots");
     }
@@ -378,7 +389,7 @@ status reduce(const grouped_arguments& a, problem& of) {
           .k = a.k,
           .units = units,
           .output_rows = a.n,
-          .weight_rows = a.n * (std::min)(a.slots, a.experts) * Epilogue::weight_sets,
+          .most_rows = a.n * (std::min)(a.slots, a.experts) * Epilogue::weight_sets,
           .images_of_unit = Epilogue::sums_terms && !shared ? static_cast<int>(a.top_k) : 1,
           .activation = a.activation,
           .activation_rows = a.activation_rows == slot_activation::per_slot    ? a.slots
@@ -386,6 +397,7 @@ status reduce(const grouped_arguments& a, problem& of) {
                                                                                : 1,
           .activation_k = a.k,
           .activation_stride = detail::stride_or(a.activation_stride, a.k)};
+    of.summed_terms = Epilogue::sums_terms ? static_cast<int>(a.top_k) : 0;
     const int64_t expert_bytes = a.n * detail::row_bytes<Encoding>(a.k) * Epilogue::weight_sets;
     if (expert_bytes != 0 && a.experts > (std::numeric_limits<int64_t>::max)() / expert_bytes) {
         return status::invalid("experts", "all weights must stay below 2^63 bytes");
@@ -455,7 +467,7 @@ status reduce(const block_diagonal_arguments& a, problem& of) {
           .k = a.k,
           .units = a.m * a.groups,
           .output_rows = a.n,
-          .weight_rows = a.n * Epilogue::weight_sets,
+          .most_rows = a.n * Epilogue::weight_sets,
           .images_of_unit = 1,
           .activation = a.activation,
           .activation_rows = a.m,

@@ -31,8 +31,8 @@ struct quantizer : quantizer_plan<Images...> {
         }
         const bool dependent = options.dependent && device.compute_capability >= 90;
         const auto launch_as = [&]<class Element>() {
-            return launch_quantizer<Policy, Images...>(plan::template parameters<Element>(a, to),
-                                                       stream, dependent);
+            return detail::launch_quantizer<Policy, Images...>(
+                plan::template parameters<Element>(a, to), stream, dependent);
         };
         switch (a.activation.type) {
         case element_type::f16:

@@ -12,7 +12,7 @@
 namespace kq::inline KQ_ABI::detail {
 
 /// Starts to copy 16 bytes from global to shared memory, both 16-byte aligned. One thread.
-__device__ __forceinline__ void copy_unit(void* to, const void* from) {
+__device__ __forceinline__ void copy_16_bytes(void* to, const void* from) {
     NV_IF_TARGET(NV_PROVIDES_SM_80,
                  (asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
                                    static_cast<uint32_t>(__cvta_generic_to_shared(to))),
@@ -20,8 +20,8 @@ __device__ __forceinline__ void copy_unit(void* to, const void* from) {
                                : "memory");))
 }
 
-/// Waits for the units that the thread copies.
-__device__ __forceinline__ void wait_for_units() {
+/// Waits for what the thread copies by `copy_16_bytes`.
+__device__ __forceinline__ void wait_for_own_copies() {
     NV_IF_TARGET(NV_PROVIDES_SM_80, (asm volatile("cp.async.wait_all;" ::: "memory");))
 }
 
@@ -67,18 +67,18 @@ struct weight_piece {
 /// One warp's ring of weight pieces in shared memory, filled by bulk copies (compute capability 9.0
 /// and up).
 ///
-/// A bulk copy moves 16-byte units between 16-byte boundaries, so it may also bring bytes of
+/// A bulk copy goes from one multiple of 16 bytes to another, so it may also bring bytes of
 /// neighbouring rows. It never leaves the row's matrix (contract C5): the few bytes at its very
-/// ends that lie outside whole units are copied by `patch` with plain loads. A byte keeps its
-/// address modulo 128 in shared memory, since copies between differently aligned addresses are
-/// slower.
+/// ends, before the first such multiple and after the last, are copied by `patch` with plain loads.
+/// A byte keeps its address modulo 128 in shared memory, since copies between differently aligned
+/// addresses are slower.
 ///
 /// `Warps`: of the thread block, each with a ring. `Rows`: most copies that fill a stage.
 template <int Warps, int Rows>
 class weight_ring {
 public:
-    /// 16-byte units in global memory.
-    struct units {
+    /// A range in global memory between multiples of 16 bytes.
+    struct span {
         uintptr_t start;
         uint32_t bytes;
     };
@@ -100,27 +100,26 @@ public:
         __syncwarp();
     }
 
-    /// The units that a piece touches.
-    __device__ __forceinline__ static units units_of(const weight_piece& part) {
+    /// The least that holds a piece.
+    __device__ __forceinline__ static span around(const weight_piece& part) {
         const auto address = reinterpret_cast<uintptr_t>(part.bytes);
         const auto before = static_cast<uint32_t>(address) % 16;
         return {address & ~uintptr_t{15}, (before + part.size + 15) & ~15u};
     }
 
-    /// Those of them that lie inside the row's matrix.
-    __device__ __forceinline__ static units units_inside(const weight_piece& part,
-                                                         const weight_row& row) {
-        const units all = units_of(part);
-        const uintptr_t start = (max)(all.start, reinterpret_cast<uintptr_t>(row.first_unit));
+    /// The same without what lies outside the row's matrix.
+    __device__ __forceinline__ static span inside(const weight_piece& part, const weight_row& row) {
+        const span all = around(part);
+        const uintptr_t start = (max)(all.start, reinterpret_cast<uintptr_t>(row.aligned_begin));
         const uintptr_t end =
-            (min)(all.start + all.bytes, reinterpret_cast<uintptr_t>(row.last_unit));
+            (min)(all.start + all.bytes, reinterpret_cast<uintptr_t>(row.aligned_end));
         return {start, start < end ? static_cast<uint32_t>(end - start) : 0};
     }
 
-    /// Starts the copies of a stage: lane i < `count` brings units of a piece into slot i. Whole
+    /// Starts the copies of a stage: lane i < `count` brings a piece into slot i. Whole
     /// warp, after all lanes are done with what the stage held.
     __device__ __forceinline__ void fill(int stage, int count, const weight_piece& part,
-                                         const units& from) const {
+                                         const span& from) const {
         const uint32_t bytes = lane_ < count ? from.bytes : 0;
         uint32_t total = bytes; // of all lanes
         if constexpr (Rows > 1) {
@@ -152,8 +151,8 @@ public:
                                           const weight_row& row) const {
         const auto start = reinterpret_cast<uintptr_t>(part.bytes);
         const uintptr_t end = start + part.size;
-        const auto first = reinterpret_cast<uintptr_t>(row.first_unit);
-        const auto last = reinterpret_cast<uintptr_t>(row.last_unit);
+        const auto first = reinterpret_cast<uintptr_t>(row.aligned_begin);
+        const auto last = reinterpret_cast<uintptr_t>(row.aligned_end);
         if (first <= start && end <= last) {
             return;
         }

@@ -201,22 +201,11 @@ private:
 
     /// What `gemv` checks when it is compiled.
     static status check_policy(const policy& p) {
-        if (!is_valid(p)) {
-            return status::invalid("policy", "its fields are out of range");
-        }
-        if (!allows(p, transport::direct) && !allows(p, transport::bulk)) {
-            return status::invalid("policy",
-                                   "register prefetch does not go with the bulk transport");
-        }
         if (p.batch != 1 && !mapping::batchable) {
             return status::invalid("policy", "a batch of activation rows needs the dense or the "
                                              "stacked mapping");
         }
-        if (p.lanes % sliced_dot<Encoding>::slices != 0) {
-            return status::invalid("policy", "its lanes must be a multiple of the encoding's "
-                                             "slices");
-        }
-        return {};
+        return kq::check_policy<Encoding>(p);
     }
 
     static kernel_launch<quantizations<void, 1>>

@@ -12,11 +12,12 @@ namespace kq::inline KQ_ABI {
 namespace detail {
 
 /// Which rows of a table serve a composition.
-template <class Mapping>
-constexpr tuning::row_mapping tuned_as(int weight_sets) {
-    return !Mapping::chosen_on_device ? tuning::row_mapping::dense
-           : weight_sets == 1         ? tuning::row_mapping::grouped
-                                      : tuning::row_mapping::grouped_gated;
+template <class Mapping, class Epilogue>
+constexpr tuning::row_mapping tuned_as() {
+    return !Mapping::chosen_on_device   ? tuning::row_mapping::dense
+           : Epilogue::sums_terms       ? tuning::row_mapping::grouped_sum
+           : Epilogue::weight_sets == 2 ? tuning::row_mapping::grouped_gated
+                                        : tuning::row_mapping::grouped;
 }
 
 /// The policies that a table may choose for an encoding and a mapping, each once.
@@ -24,16 +25,24 @@ struct policy_set {
     static constexpr int most = 64;
     policy of[most] = {};
     int count = 0;
+    bool fits = true;
 
     constexpr void add(const policy& p) {
-        for (int i = 0; i < count; ++i) {
-            if (of[i] == p) {
-                return;
-            }
+        if (find(p) >= 0) {
+            return;
         }
-        if (count < most) {
+        fits = count < most;
+        if (fits) {
             of[count++] = p;
         }
+    }
+    constexpr bool has_lanes(int lanes) const {
+        for (int i = 0; i < count; ++i) {
+            if (of[i].lanes != lanes) {
+                return false;
+            }
+        }
+        return true;
     }
     constexpr int find(const policy& p) const {
         for (int i = 0; i < count; ++i) {
@@ -151,9 +160,12 @@ public:
     }
 
 private:
-    static constexpr tuning::row_mapping as = detail::tuned_as<mapping>(Epilogue::weight_sets);
+    static constexpr tuning::row_mapping as = detail::tuned_as<mapping, Epilogue>();
     static constexpr policy fallback = by(policies::warp, transport::direct);
     static constexpr detail::policy_set set = detail::policies_of<mapping>(Rows, Encoding::id, as);
+    static_assert(set.fits, "kq: a table names at most 61 policies for an encoding and mapping");
+    static_assert(set.has_lanes(fallback.lanes),
+                  "kq: policies of a table have 32 lanes, so that all give the same bits");
 
     static int64_t batch_of(const arguments& a) {
         if constexpr (mapping::chosen_on_device) {

@@ -68,7 +68,7 @@ public:
     status reserve(cudaStream_t stream, size_t bytes, workspace& out) {
         user own{.stream = stream};
         if (const cudaError_t e = cudaGetDevice(&own.device); e != cudaSuccess) {
-            return status::cuda_failure("cudaGetDevice", cudaGetErrorName(e));
+            return detail::cuda_failure("cudaGetDevice", e);
         }
         // These handles name another stream in each thread; null where the build says so.
         if (stream == nullptr || stream == cudaStreamPerThread) {
@@ -89,8 +89,7 @@ public:
         const detail::relaxed_capture relaxed;
         if (const cudaError_t e = cudaMalloc(&added.data, grown); e != cudaSuccess) {
             blocks_.pop_back();
-            cudaGetLastError(); // the status reports it; a later check of the caller's must not
-            return status::cuda_failure("cudaMalloc", cudaGetErrorName(e));
+            return detail::cuda_failure("cudaMalloc", e);
         }
         out = added;
         return {};

@@ -7,12 +7,20 @@
 namespace kq::inline KQ_ABI::tuning {
 
 /// What kind of product a row was measured for.
-enum class row_mapping { dense, grouped, grouped_gated };
+enum class row_mapping { dense, grouped, grouped_gated, grouped_sum };
 
 constexpr const char* name_of(row_mapping m) {
-    return m == row_mapping::dense     ? "dense"
-           : m == row_mapping::grouped ? "grouped"
-                                       : "grouped_gated";
+    switch (m) {
+    case row_mapping::dense:
+        return "dense";
+    case row_mapping::grouped:
+        return "grouped";
+    case row_mapping::grouped_gated:
+        return "grouped_gated";
+    case row_mapping::grouped_sum:
+        break;
+    }
+    return "grouped_sum";
 }
 
 /// The fastest of the policies that were tried for one product on one GPU, and their times.

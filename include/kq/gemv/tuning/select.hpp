@@ -33,7 +33,7 @@ struct request {
 
 namespace detail {
 
-/// 8 * log2(x), rounded down; 0 for x below 1.
+/// 8 * log2(x), by a straight line between powers of two, rounded down; 0 for x below 1.
 constexpr int eighths_of_log2(int64_t x) {
     int whole = 0;
     int64_t power = 1;
@@ -51,8 +51,9 @@ constexpr int distance(int64_t a, int64_t b) {
 
 } // namespace detail
 
-/// The row whose shape is nearest to the request's, in octaves of n, k and batch; a batch of one is
-/// like no other. Null where the table has none of the device, encoding and mapping.
+/// The row whose shape is nearest to the request's, in octaves of n, k and, four times, batch; a
+/// batch of one is like no other. Null where the table has none of the device, encoding and
+/// mapping.
 constexpr const row* nearest(const table& rows, const request& r) {
     const row* best = nullptr;
     int least = 0;
