@@ -188,6 +188,7 @@ struct weighted_sum : steps {
 template <class Epilogue>
 concept epilogue = cuda::std::derived_from<Epilogue, epilogues::steps> &&
     requires(const Epilogue& e, typename Epilogue::state& s, const destination& to) {
+    { Epilogue::sums_terms } -> cuda::std::convertible_to<bool>;
     requires Epilogue::weight_sets == 1 || (Epilogue::weight_sets == 2 && !Epilogue::sums_terms);
     e.add(s, 0.0f, 0, int64_t{0}, int64_t{0});
     { e.finish(s, to) } -> cuda::std::same_as<float>;

@@ -23,6 +23,8 @@ struct config {
                   "kq: register prefetch does not go with the bulk transport");
     static_assert(Policy.batch == 1 || Mapping::batchable,
                   "kq: a batch of activation rows needs the dense or the stacked mapping");
+    static_assert(!Epilogue::sums_terms || Mapping::chosen_on_device,
+                  "kq: a weighted sum needs the grouped mapping");
 
     using encoding = Encoding;
     using mapping = Mapping;

@@ -9,7 +9,8 @@
 namespace kq::inline KQ_ABI {
 
 /// How the bulk transport cuts rows and shared memory. In shared memory lie, each 128-byte
-/// aligned: the lookup table, the barriers, the images of a thread block, the rings.
+/// aligned: the lookup table, the barriers, the images of a thread block, the rings, the products
+/// of a weighted sum.
 struct bulk_geometry {
     int stages = 0;       ///< pieces in a warp's ring, at least one
     int pieces = 0;       ///< pieces of a row

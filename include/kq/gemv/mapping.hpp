@@ -27,9 +27,9 @@ struct image_rows {
 /// A row mapping says which weight rows and which activation row an output needs. Work comes in
 /// units: a unit is an activation row (or what takes its place), and every unit has `n` output
 /// rows. An output is made of `terms` terms, each a weight row times an activation row. The
-/// activation rows of consecutive units or terms are one, or follow each other. For a row past the
-/// last it gives some address, which nobody reads. It is `ragged` where a matrix does not
-/// begin and end at multiples of 16 bytes.
+/// activation rows of a batch of units follow each other, those of terms do too or are all one. For
+/// a row past the last it gives some address, which nobody reads. It is `ragged` where a matrix
+/// does not begin and end at multiples of 16 bytes.
 ///
 /// `Sets`: 2 where every weight matrix comes twice, as gate and up.
 namespace mappings {

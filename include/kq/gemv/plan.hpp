@@ -53,8 +53,8 @@ namespace detail {
 /// may read a word past its end (`padded_memory`).
 inline constexpr int slot_slack = 127 + 15;
 
-/// Shared memory for the products that a weighted sum adds up, more only where one group of rows
-/// has more.
+/// Shared memory for the products that a weighted sum adds up: those of at least one group of rows,
+/// 32 with 64 terms each at most.
 inline constexpr int products_bytes = 8192;
 
 /// Cuts rows of `row_blocks` blocks into equal pieces of about `policy.piece_bytes` bytes that fit
@@ -202,8 +202,9 @@ status plan_shape(const policy& p, const Arguments& a, const device_facts& devic
     if (plan.via == transport::direct) {
         plan.shared_bytes = table_bytes<Encoding>;
         if (plan.shared_bytes + products > device.shared_bytes_per_block) {
-            return status::invalid("policy", "the encoding's lookup table does not fit into the "
-                                             "device's shared memory");
+            return status::invalid("policy", "the encoding's lookup table and the products of a "
+                                             "weighted sum do not fit into the device's shared "
+                                             "memory");
         }
     }
     plan.products_at = plan.shared_bytes;

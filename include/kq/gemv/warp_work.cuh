@@ -66,7 +66,9 @@ __device__ __forceinline__ void fill_table(unsigned char* table, int lane, int w
 struct group_term {
     unsigned group;
     int term;
-    int local; ///< the group's number in the thread block, counted where terms are summed
+    // Counted where terms are summed:
+    int local; ///< the group's number in the thread block
+    int rank;  ///< the term's number among those that are there
 };
 
 /// What one thread block works on, and the share of a warp and of a lane.
@@ -100,13 +102,19 @@ public:
     }
 
     /// Finds out which terms there are, before anything but `store_zeros` is called. Their ids may
-    /// be written by preceding kernels.
+    /// be written by preceding kernels. Whole warp.
     __device__ __forceinline__ void find_terms() {
         if constexpr (sums_terms) {
-            for (int half = 0; half < 2; ++half) {
-                const int term = 32 * half + lane;
-                const bool has = term < p.mapping.terms() && p.mapping.has_term(unit, term);
-                present_ |= uint64_t{__ballot_sync(~0u, has)} << (32 * half);
+            const int terms = p.mapping.terms();
+#pragma unroll 1
+            for (int first = 0; first < terms; first += 32) {
+                const int term = first + lane;
+                const bool has = term < terms && p.mapping.has_term(unit, term);
+                present_ |= uint64_t{__ballot_sync(~0u, has)} << first;
+            }
+            terms_there_ = __popcll(present_);
+            if (terms_there_ != terms) {
+                terms_of_lane_ = term_of_rank(lane) | term_of_rank(32 + lane) << 8;
             }
         }
     }
@@ -114,17 +122,17 @@ public:
     /// Where the warp begins.
     __device__ __forceinline__ group_term first() const {
         if constexpr (sums_terms) {
-            group_term at{blockIdx.y, warp, 0};
+            group_term at{blockIdx.y, 0, 0, warp};
             settle(at);
             return at;
         } else {
-            return {blockIdx.y + gridDim.y * warp, 0, 0};
+            return {blockIdx.y + gridDim.y * warp, 0, 0, 0};
         }
     }
     /// Goes on to the warp's next group or term.
     __device__ __forceinline__ void advance(group_term& at) const {
         if constexpr (sums_terms) {
-            at.term += policy.warps;
+            at.rank += policy.warps;
             settle(at);
         } else if (++at.term == p.mapping.terms()) {
             at.term = 0;
@@ -133,7 +141,9 @@ public:
     }
 
     /// Whether a group has any row.
-    __device__ __forceinline__ bool exists(unsigned group) const { return group < groups; }
+    __device__ __forceinline__ bool exists(unsigned group) const {
+        return group < groups;
+    }
     __device__ __forceinline__ int first_row(unsigned group) const {
         return static_cast<int>(group * group_rows);
     }
@@ -219,25 +229,47 @@ private:
     using state = typename Config::epilogue::state;
     using states = state[kept];
 
-    uint64_t present_ = 0; ///< a bit for each term of a weighted sum, at most 64
+    // Of a weighted sum, which has at most 64 terms:
+    uint64_t present_ = 0; ///< a bit for each term
+    int terms_there_ = 0;
+    int terms_of_lane_ = 0; ///< the terms of ranks `lane` and `32 + lane`, a byte each
 
     /// Unit j of the batch; past its end the last one.
-    __device__ __forceinline__ int64_t unit_of(int j) const { return unit + (min)(j, units - 1); }
+    __device__ __forceinline__ int64_t unit_of(int j) const {
+        return unit + (min)(j, units - 1);
+    }
 
     /// Whether a term of a weighted sum is there.
-    __device__ __forceinline__ bool has_term(int term) const { return present_ >> term & 1; }
+    __device__ __forceinline__ bool has_term(int term) const {
+        return present_ >> term & 1;
+    }
 
-    /// Brings a term past the last to the groups that follow, and skips terms that are missing.
+    /// The term before which `rank` others are there, by bisection; some number if there is none.
+    __device__ __forceinline__ int term_of_rank(int rank) const {
+        int term = 0;
+#pragma unroll
+        for (int step = 32; step > 0; step /= 2) {
+            const uint64_t before = present_ & ((uint64_t{1} << (term + step)) - 1);
+            term += __popcll(before) <= rank ? step : 0;
+        }
+        return term;
+    }
+
+    /// Brings a rank past the last to the groups that follow, and finds its term.
     __device__ __forceinline__ void settle(group_term& at) const {
-        for (;; at.term += policy.warps) {
-            while (at.term >= p.mapping.terms()) {
-                at.term -= p.mapping.terms();
-                at.group += gridDim.y;
-                ++at.local;
-            }
-            if (!exists(at.group) || has_term(at.term)) {
-                return;
-            }
+        if (terms_there_ == 0) {
+            at.group = groups; // nothing to do
+            return;
+        }
+        while (at.rank >= terms_there_) {
+            at.rank -= terms_there_;
+            at.group += gridDim.y;
+            ++at.local;
+        }
+        at.term = at.rank;
+        if (terms_there_ != p.mapping.terms()) {
+            const int both = __shfl_sync(~0u, terms_of_lane_, at.rank % 32);
+            at.term = both >> (at.rank / 32 * 8) & 0xff;
         }
     }
 

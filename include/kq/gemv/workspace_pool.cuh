@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/cuda_failure.cuh>
 #include <kq/gemv/arguments.hpp>
 #include <kq/status.hpp>
 
