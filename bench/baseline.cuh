@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/quantizer.cuh>
-#include <kq/intrinsics.hpp>
+#include <kq/core/intrinsics.hpp>
 
 /// What kq is measured against beside other libraries: the kernel that one writes first. It lives
 /// here only. One warp an output row; each lane takes whole blocks, with loads of 2 and 4 bytes,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/dot/dots.hpp>
-#include <kq/gemv/mapping.hpp>
-#include <kq/gemv/plan.hpp>
-#include <kq/launch_options.hpp>
+#include <kq/dot/all.hpp>
+#include <kq/gemv/mapping/mapping.hpp>
+#include <kq/gemv/plan/plan.hpp>
+#include <kq/launch/options.hpp>
 
 #include <driver_types.h>
 

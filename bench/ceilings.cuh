@@ -3,9 +3,9 @@
 
 #include "timing.cuh"
 
-#include <kq/dependent_launch.cuh>
-#include <kq/gemv/ring.cuh>
-#include <kq/launch_kernel.cuh>
+#include <kq/launch/dependent.cuh>
+#include <kq/gemv/kernel/bulk/ring.cuh>
+#include <kq/launch/kernel.cuh>
 
 /// How fast bytes can be read at all: kernels that read a range once and do next to nothing with
 /// it, in the two ways in which the products read theirs.

@@ -3,7 +3,7 @@
 
 #include "timing.cuh"
 
-#include <kq/blocks/encodings.hpp>
+#include <kq/blocks/all.hpp>
 
 #include <algorithm>
 #include <cstdint>

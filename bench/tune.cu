@@ -9,7 +9,7 @@
 #include "tuned_encodings.hpp"
 
 #include <kq/gemv/dispatch.hpp>
-#include <kq/gemv/tuning/row.hpp>
+#include <kq/gemv/policy/tuning/entry.hpp>
 
 #include <CLI/CLI.hpp>
 

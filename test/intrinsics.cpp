@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <kq/intrinsics.hpp>
+#include <kq/core/intrinsics.hpp>
 
 #include <bit>
 #include <cfloat>

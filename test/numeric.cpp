@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <kq/numeric.hpp>
+#include <kq/core/numeric.hpp>
 
 #include <bit>
 #include <cfloat>

@@ -3,9 +3,9 @@
 
 #include "catch.hpp"
 
-#include <kq/blocks/encodings.hpp>
+#include <kq/blocks/all.hpp>
 #include <kq/blocks/q8_k.hpp>
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 
 #include <cstdint>
 #include <cstring>

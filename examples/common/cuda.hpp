@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/status.hpp>
+#include <kq/core/status.hpp>
 
 #include <cuda/cmath>
 #include <cuda_runtime_api.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/blocks/encodings.hpp>
-#include <kq/numeric.hpp>
+#include <kq/blocks/all.hpp>
+#include <kq/core/numeric.hpp>
 #include <kq/reference/reference.hpp>
 
 #include <cuda/std/cstring>

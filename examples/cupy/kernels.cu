@@ -2,9 +2,9 @@
 // Kernels with plain arguments, for callers that would rather not fill kq's parameters: that
 // happens on the device, so by the direct transport, which needs no plan. CuPy compiles this with
 // NVRTC.
-#include <kq/activation/quantize.cuh>
-#include <kq/dot/dots.hpp>
-#include <kq/gemv/kernel.cuh>
+#include <kq/activation/kernel.cuh>
+#include <kq/dot/all.hpp>
+#include <kq/gemv/kernel/kernel.cuh>
 
 constexpr int warps = KQ_WARPS; // of a thread block
 constexpr int rows = KQ_ROWS;   // weight rows that a warp has in flight

@@ -4,7 +4,7 @@
 #include "common/cuda.hpp"
 #include "step.hpp"
 
-#include <kq/launch_options.hpp>
+#include <kq/launch/options.hpp>
 
 namespace decode_step {
 

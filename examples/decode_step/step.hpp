@@ -3,7 +3,7 @@
 
 #include "block.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/dispatch.hpp>
 #include <kq/gemv/host_model.hpp>
 

@@ -2,7 +2,7 @@
 #include "check.hpp"
 #include "threads.hpp"
 
-#include <kq/blocks/encodings.hpp>
+#include <kq/blocks/all.hpp>
 #include <kq/gemv/dispatch.hpp>
 #include <kq/reference/reference.hpp>
 

@@ -4,9 +4,9 @@
 #include "gguf/writer.hpp"
 #include "input_error.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/dispatch.hpp>
-#include <kq/gemv/plan.hpp>
+#include <kq/gemv/plan/plan.hpp>
 
 #include <functional>
 #include <numeric>

@@ -3,7 +3,7 @@
 
 #include "instances/instances.hpp"
 
-#include <kq/gemv/policy.hpp>
+#include <kq/gemv/policy/policy.hpp>
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include "policies.hpp"
 #include "product.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/dispatch.hpp>
 
 #include <cuda/cmath>

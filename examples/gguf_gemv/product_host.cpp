@@ -3,7 +3,7 @@
 #include "product.hpp"
 #include "threads.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/dispatch.hpp>
 #include <kq/gemv/host_model.hpp>
 

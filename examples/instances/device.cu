@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "instances/instances.hpp"
 
-#include <kq/gemv/launch.cuh>
+#include <kq/gemv/gemv.cuh>
 
 namespace {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/blocks/encodings.hpp>
-#include <kq/dot/dots.hpp>
+#include <kq/blocks/all.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/describe.hpp>
-#include <kq/gemv/mapping.hpp>
-#include <kq/gemv/plan.hpp>
-#include <kq/launch_options.hpp>
+#include <kq/gemv/mapping/mapping.hpp>
+#include <kq/gemv/plan/plan.hpp>
+#include <kq/launch/options.hpp>
 
 #include <driver_types.h>
 

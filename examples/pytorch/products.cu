@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "products.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/dispatch.hpp>
 #include <kq/gemv/tuned.cuh>
-#include <kq/status.hpp>
+#include <kq/core/status.hpp>
 
 #include <stdexcept>
 #include <string>

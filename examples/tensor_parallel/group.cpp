@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "group.hpp"
 
-#include <kq/status.hpp>
+#include <kq/core/status.hpp>
 
 #include <string>
 

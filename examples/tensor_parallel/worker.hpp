@@ -7,7 +7,7 @@
 
 #include <kq/blocks/encoding.hpp>
 #include <kq/gemv/arguments.hpp>
-#include <kq/gemv/plan.hpp>
+#include <kq/gemv/plan/plan.hpp>
 
 #include <cstdint>
 #include <vector>

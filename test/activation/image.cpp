@@ -3,7 +3,7 @@
 #include "samples.hpp"
 
 #include <kq/activation/image.hpp>
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 
 #include <algorithm>
 #include <cmath>

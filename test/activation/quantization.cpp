@@ -2,7 +2,7 @@
 #include "catch.hpp"
 #include "golden.hpp"
 
-#include <kq/activation/quantization.hpp>
+#include <kq/activation/rule.hpp>
 
 #include <algorithm>
 #include <bit>

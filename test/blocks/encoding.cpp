@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <kq/blocks/encodings.hpp>
+#include <kq/blocks/all.hpp>
 #include <kq/blocks/q8_k.hpp>
 #include <kq/reference/reference.hpp>
 

@@ -3,7 +3,7 @@
 #include "golden.hpp"
 #include "samples.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/reference/reference.hpp>
 
 #include <memory>

@@ -4,7 +4,7 @@
 #include "samples.hpp"
 #include "shapes.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/host_model.hpp>
 #include <kq/reference/reference.hpp>
 

@@ -2,7 +2,7 @@
 #include "catch.hpp"
 #include "samples.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/host_model.hpp>
 
 #include <cmath>

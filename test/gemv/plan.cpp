@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <kq/dot/dots.hpp>
-#include <kq/gemv/plan.hpp>
+#include <kq/dot/all.hpp>
+#include <kq/gemv/plan/plan.hpp>
 
 #include <algorithm>
 #include <cstdint>

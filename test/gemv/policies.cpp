@@ -2,10 +2,10 @@
 #include "catch.hpp"
 #include "samples.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/describe.hpp>
 #include <kq/gemv/host_model.hpp>
-#include <kq/gemv/short_k.hpp>
+#include <kq/gemv/policy/short_k.hpp>
 
 #include <cmath>
 

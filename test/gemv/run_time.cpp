@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/run_time.hpp>
 
 #include <vector>

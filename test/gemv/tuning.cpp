@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <kq/dot/dots.hpp>
-#include <kq/gemv/tuning/shipped.hpp>
+#include <kq/dot/all.hpp>
+#include <kq/gemv/policy/tuning/shipped.hpp>
 
 using kq::encoding;
 using kq::policy;

@@ -2,7 +2,7 @@
 #include "catch.hpp"
 #include "gpu/products.hpp"
 
-#include <kq/dependent_launch.cuh>
+#include <kq/launch/dependent.cuh>
 
 #include <array>
 

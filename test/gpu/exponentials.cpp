@@ -3,7 +3,7 @@
 #include "gpu/gates.hpp"
 #include "samples.hpp"
 
-#include <kq/gemv/epilogue.hpp>
+#include <kq/gemv/epilogue/epilogue.hpp>
 
 #include <cmath>
 

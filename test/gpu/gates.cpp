@@ -3,7 +3,7 @@
 #include "catch.hpp"
 #include "gpu/products.hpp"
 
-#include <kq/gemv/epilogue.hpp>
+#include <kq/gemv/epilogue/epilogue.hpp>
 
 #include <cmath>
 #include <limits>

@@ -2,7 +2,7 @@
 #include "gpu/gates.hpp"
 #include "gpu/memory.hpp"
 
-#include <kq/gemv/epilogue.hpp>
+#include <kq/gemv/epilogue/epilogue.hpp>
 
 namespace {
 

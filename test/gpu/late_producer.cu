@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/late_producer.hpp"
 
-#include <kq/dependent_launch.cuh>
+#include <kq/launch/dependent.cuh>
 
 namespace {
 

@@ -2,8 +2,8 @@
 #include "catch.hpp"
 #include "gpu/memory.hpp"
 
-#include <kq/intrinsics.hpp>
-#include <kq/numeric.hpp>
+#include <kq/core/intrinsics.hpp>
+#include <kq/core/numeric.hpp>
 
 #include <cmath>
 #include <cstdint>

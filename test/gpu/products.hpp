@@ -5,7 +5,7 @@
 #include "instances/instances.hpp"
 #include "samples.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/host_model.hpp>
 
 /// Products on the GPU and what they are compared with.

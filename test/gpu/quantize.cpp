@@ -6,7 +6,7 @@
 #include "instances/instances.hpp"
 #include "same_images.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/host_model.hpp>
 
 #include <algorithm>

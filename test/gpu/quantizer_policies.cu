@@ -4,7 +4,7 @@
 #include "gpu/memory.hpp"
 #include "same_images.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/quantizer.cuh>
 
 #include <vector>

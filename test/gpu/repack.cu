@@ -4,7 +4,7 @@
 #include "repacked.hpp"
 
 #include <kq/blocks/repack.cuh>
-#include <kq/gemv/launch.cuh>
+#include <kq/gemv/gemv.cuh>
 
 #include <string>
 #include <vector>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/dispatch.hpp>
-#include <kq/gemv/policy.hpp>
-#include <kq/status.hpp>
+#include <kq/gemv/policy/policy.hpp>
+#include <kq/core/status.hpp>
 
 #include <string>
 #include <vector>

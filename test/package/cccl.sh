@@ -38,7 +38,7 @@ old)
     echo '#include <cuda/std/__cccl/version.h>' > old/cuda/std/version
     must_say "kq needs CCCL 3.0.1 or newer" cmake -S "$source" -B build "${options[@]}" \
         -DKQ_CCCL_INCLUDE_DIR="$PWD/old"
-    echo '#include <kq/dot/dots.hpp>' > unit.cpp
+    echo '#include <kq/dot/all.hpp>' > unit.cpp
     must_say 'error: #error "kq: needs CCCL 3.0.1 or newer' \
         "$CXX" -std=c++20 -fsyntax-only -I "$source/include" -isystem old unit.cpp
     ;;

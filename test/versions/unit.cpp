@@ -2,12 +2,12 @@
 // A unit of a program, SEE its one function: multiplies by the host model; nvcc adds kernels.
 #include "unit.hpp"
 
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/host_model.hpp>
-#include <kq/version.hpp>
+#include <kq/core/version.hpp>
 
 #if defined(__CUDACC__)
-#    include <kq/gemv/launch.cuh>
+#    include <kq/gemv/gemv.cuh>
 
 template struct kq::gemv<kq::q4_k, kq::policies::prefetch<2>>; // one kernel and the quantizers
 #endif

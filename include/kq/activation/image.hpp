@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/activation/quantization.hpp>
-#include <kq/config.hpp>
-#include <kq/memory.hpp>
+#include <kq/activation/rule.hpp>
+#include <kq/core/config.hpp>
+#include <kq/core/memory.hpp>
 
 #include <cuda/cmath>
 

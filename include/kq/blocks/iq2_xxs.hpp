@@ -4,7 +4,7 @@
 #include <kq/blocks/codebooks.hpp>
 #include <kq/blocks/encoding.hpp>
 #include <kq/blocks/q8_k.hpp>
-#include <kq/numeric.hpp>
+#include <kq/core/numeric.hpp>
 
 namespace kq::inline KQ_ABI {
 

@@ -3,7 +3,7 @@
 
 #include <kq/blocks/encoding.hpp>
 #include <kq/blocks/q8_k.hpp>
-#include <kq/numeric.hpp>
+#include <kq/core/numeric.hpp>
 
 namespace kq::inline KQ_ABI {
 

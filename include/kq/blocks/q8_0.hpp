@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kq/blocks/encoding.hpp>
-#include <kq/numeric.hpp>
+#include <kq/core/numeric.hpp>
 
 namespace kq::inline KQ_ABI {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/config.hpp>
+#include <kq/core/config.hpp>
 
 namespace kq::inline KQ_ABI {
 

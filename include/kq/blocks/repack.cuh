@@ -3,8 +3,8 @@
 
 #include <kq/blocks/q8_0.hpp>
 #include <kq/blocks/q8_0_aligned.hpp>
-#include <kq/launch_kernel.cuh>
-#include <kq/status.hpp>
+#include <kq/launch/kernel.cuh>
+#include <kq/core/status.hpp>
 
 #include <cuda/cmath>
 

@@ -3,9 +3,9 @@
 
 #include <kq/activation/image.hpp>
 #include <kq/blocks/encoding.hpp>
-#include <kq/intrinsics.hpp>
-#include <kq/memory.hpp>
-#include <kq/numeric.hpp>
+#include <kq/core/intrinsics.hpp>
+#include <kq/core/memory.hpp>
+#include <kq/core/numeric.hpp>
 
 namespace kq::inline KQ_ABI {
 
@@ -51,7 +51,7 @@ template <class Encoding>
 struct sliced_dot {
     static_assert(
         sizeof(Encoding) == 0,
-        "kq: no dot for this encoding: include dot/dots.hpp, or write dot/<encoding>.hpp");
+        "kq: no dot for this encoding: include dot/all.hpp, or write dot/<encoding>.hpp");
 };
 
 /// An encoding, or another layout of one, that kq can multiply.

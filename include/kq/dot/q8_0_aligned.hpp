@@ -4,8 +4,8 @@
 #include <kq/blocks/q8_0_aligned.hpp>
 #include <kq/dot/dot.hpp>
 #include <kq/dot/q8_0.hpp>
-#include <kq/memory.hpp>
-#include <kq/numeric.hpp>
+#include <kq/core/memory.hpp>
+#include <kq/core/numeric.hpp>
 
 namespace kq::inline KQ_ABI {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/config.hpp>
-#include <kq/intrinsics.hpp>
-#include <kq/memory.hpp>
-#include <kq/numeric.hpp>
+#include <kq/core/config.hpp>
+#include <kq/core/intrinsics.hpp>
+#include <kq/core/memory.hpp>
+#include <kq/core/numeric.hpp>
 
 /// Words of encodings whose blocks are only 2-byte aligned: aligned loads, and byte permutes that
 /// shift what they bring into place. No load leaves the block (contract C5), but in padded memory.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/blocks/encodings.hpp>
+#include <kq/blocks/all.hpp>
 #include <kq/blocks/q8_0_aligned.hpp>
-#include <kq/numeric.hpp>
+#include <kq/core/numeric.hpp>
 
 #include <cuda/std/type_traits>
 

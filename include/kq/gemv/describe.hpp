@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/gemv/plan.hpp>
-#include <kq/gemv/policy_name.hpp>
+#include <kq/gemv/plan/plan.hpp>
+#include <kq/gemv/policy/name.hpp>
 
 #include <string>
 

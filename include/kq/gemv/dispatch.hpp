@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/blocks/encodings.hpp>
-#include <kq/gemv/policy_name.hpp>
-#include <kq/status.hpp>
+#include <kq/blocks/all.hpp>
+#include <kq/gemv/policy/name.hpp>
+#include <kq/core/status.hpp>
 
 #include <cuda/std/type_traits>
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <kq/gemv/arguments.hpp>
-#include <kq/gemv/epilogue.hpp>
-#include <kq/gemv/mainloop.hpp>
-#include <kq/gemv/mapping.hpp>
-#include <kq/gemv/plan.hpp>
+#include <kq/gemv/epilogue/epilogue.hpp>
+#include <kq/dot/lane_loop.hpp>
+#include <kq/gemv/mapping/mapping.hpp>
+#include <kq/gemv/plan/plan.hpp>
 #include <kq/gemv/problem.hpp>
 
 #include <algorithm>

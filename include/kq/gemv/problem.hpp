@@ -3,9 +3,9 @@
 
 #include <kq/dot/dot.hpp>
 #include <kq/gemv/arguments.hpp>
-#include <kq/gemv/epilogue.hpp>
-#include <kq/gemv/mapping.hpp>
-#include <kq/status.hpp>
+#include <kq/gemv/epilogue/epilogue.hpp>
+#include <kq/gemv/mapping/mapping.hpp>
+#include <kq/core/status.hpp>
 
 #include <cuda/cmath>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/activation/launch_quantizer.cuh>
-#include <kq/gemv/plan.hpp>
-#include <kq/gemv/quantizer_plan.hpp>
-#include <kq/launch_options.hpp>
+#include <kq/activation/launch.cuh>
+#include <kq/gemv/plan/plan.hpp>
+#include <kq/activation/plan.hpp>
+#include <kq/launch/options.hpp>
 
 namespace kq::inline KQ_ABI {
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <kq/gemv/describe.hpp>
-#include <kq/gemv/plan.hpp>
-#include <kq/gemv/quantizer_plan.hpp>
-#include <kq/launch_options.hpp>
-#include <kq/launch_shape.hpp>
+#include <kq/gemv/plan/plan.hpp>
+#include <kq/activation/plan.hpp>
+#include <kq/launch/options.hpp>
+#include <kq/launch/shape.hpp>
 
 #include <cuda/std/bit>
 
@@ -36,26 +36,26 @@ inline constexpr spelling spelling_of<q8_0_aligned>{"kq::q8_0_aligned", "kq/dot/
 
 template <int Sets>
 inline constexpr spelling spelling_of<mappings::dense<Sets>>{"kq::mappings::dense",
-                                                             "kq/gemv/mapping.hpp"};
+                                                             "kq/gemv/mapping/mapping.hpp"};
 template <int Sets>
 inline constexpr spelling spelling_of<mappings::stacked<Sets>>{"kq::mappings::stacked",
-                                                               "kq/gemv/mapping.hpp"};
+                                                               "kq/gemv/mapping/mapping.hpp"};
 template <int Sets>
 inline constexpr spelling spelling_of<mappings::grouped<Sets>>{"kq::mappings::grouped",
-                                                               "kq/gemv/mapping.hpp"};
+                                                               "kq/gemv/mapping/mapping.hpp"};
 template <int Sets>
 inline constexpr spelling spelling_of<mappings::block_diagonal<Sets>>{
-    "kq::mappings::block_diagonal", "kq/gemv/mapping.hpp"};
+    "kq::mappings::block_diagonal", "kq/gemv/mapping/mapping.hpp"};
 
 template <>
 inline constexpr spelling spelling_of<epilogues::store>{"kq::epilogues::store",
-                                                        "kq/gemv/epilogue.hpp"};
+                                                        "kq/gemv/epilogue/epilogue.hpp"};
 template <>
 inline constexpr spelling spelling_of<epilogues::gated>{"kq::epilogues::gated",
-                                                        "kq/gemv/epilogue.hpp"};
+                                                        "kq/gemv/epilogue/epilogue.hpp"};
 template <>
 inline constexpr spelling spelling_of<epilogues::weighted_sum>{"kq::epilogues::weighted_sum",
-                                                               "kq/gemv/epilogue.hpp"};
+                                                               "kq/gemv/epilogue/epilogue.hpp"};
 
 /// What NVRTC must be told beside the architecture and where kq's and CCCL's headers are.
 inline constexpr const char* run_time_options[] = {"-std=c++20", "-default-device"};
@@ -97,8 +97,8 @@ struct run_time_gemv {
     static std::string source() {
         std::string text;
         const char* headers[] = {spelling_of<Encoding>.header, spelling_of<mapping>.header,
-                                 spelling_of<Epilogue>.header, "kq/activation/quantize.cuh",
-                                 "kq/gemv/kernel.cuh"};
+                                 spelling_of<Epilogue>.header, "kq/activation/kernel.cuh",
+                                 "kq/gemv/kernel/kernel.cuh"};
         for (const char* header : headers) {
             text += std::string("#include <") + header + ">\n";
         }

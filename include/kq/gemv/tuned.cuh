@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/gemv/launch.cuh>
-#include <kq/gemv/tuning/select.hpp>
-#include <kq/gemv/tuning/shipped.hpp>
+#include <kq/gemv/gemv.cuh>
+#include <kq/gemv/policy/tuning/select.hpp>
+#include <kq/gemv/policy/tuning/shipped.hpp>
 
 #include <cuda/std/utility>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/cuda_failure.cuh>
+#include <kq/launch/failure.cuh>
 #include <kq/gemv/arguments.hpp>
-#include <kq/status.hpp>
+#include <kq/core/status.hpp>
 
 #include <cuda_runtime_api.h>
 

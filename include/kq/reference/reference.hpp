@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/activation/quantization.hpp>
+#include <kq/activation/rule.hpp>
 #include <kq/blocks/encoding.hpp>
 
 /// The definition of every product, over the blocks' element decode: no lanes, no cleverness.

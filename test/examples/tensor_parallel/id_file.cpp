@@ -4,7 +4,7 @@
 
 #include "tensor_parallel/id_file.hpp"
 
-#include <kq/status.hpp>
+#include <kq/core/status.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Multiplies one block on the CPU, with a plain C++ compiler.
-#include <kq/dot/dots.hpp>
+#include <kq/dot/all.hpp>
 #include <kq/gemv/host_model.hpp>
 
 #include <cstdio>

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/activation/image.hpp>
+#include <kq/activation/parameters.hpp>
+#include <kq/launch/dependent.cuh>
+
+namespace kq::inline KQ_ABI {
+
+namespace detail {
+
+/// Elements that one instruction loads.
+template <int N, class Element>
+struct alignas(N * sizeof(Element)) element_vector {
+    Element x[N];
+};
+
+/// Loads `N` elements as f32.
+template <int N, class Element>
+__device__ __forceinline__ void load_elements(const Element* x, bool vectorized, float (&out)[N]) {
+    constexpr int width = N * sizeof(Element) > 16 ? 16 / sizeof(Element) : N;
+    using vector = element_vector<width, Element>;
+    if (vectorized) {
+#pragma unroll
+        for (int i = 0; i < N; i += width) {
+            const vector v = *reinterpret_cast<const vector*>(x + i);
+#pragma unroll
+            for (int j = 0; j < width; ++j) {
+                out[i + j] = to_f32(v.x[j]);
+            }
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            out[i] = to_f32(x[i]);
+        }
+    }
+}
+
+/// The element of largest magnitude among all lanes' `x`, the first one on ties.
+template <int N>
+__device__ __forceinline__ float extreme_of(const float (&x)[N]) {
+    float own = x[0];
+#pragma unroll
+    for (int i = 1; i < N; ++i) {
+        own = larger_magnitude(own, x[i]);
+    }
+    uint32_t largest = magnitude_bits(own);
+#pragma unroll
+    for (int distance = 16; distance >= 1; distance /= 2) {
+        largest = (max)(largest, __shfl_xor_sync(~0u, largest, distance));
+    }
+    const unsigned holders = __ballot_sync(~0u, magnitude_bits(own) == largest);
+    return __shfl_sync(~0u, own, __ffs(static_cast<int>(holders)) - 1);
+}
+
+/// Where a block goes.
+template <class Image>
+struct block_slots {
+    unsigned char* tile; ///< [tile_bytes]
+    int first;           ///< the block's first slot in the tile
+
+    /// Where the codes of 16-element group `group` go.
+    __device__ __forceinline__ unsigned char* codes(int group) const {
+        const auto [slice, vector] = Image::place_of(group);
+        return tile + Image::vector_at(vector, first + slice);
+    }
+
+    /// Stores what belongs to group `group` beside its codes.
+    __device__ __forceinline__ void store(int group, int sum, float d) const {
+        const auto [slice, vector] = Image::place_of(group);
+        *reinterpret_cast<int16_t*>(tile + Image::sum_at(vector, first + slice)) =
+            static_cast<int16_t>(sum);
+        if (vector == 0) {
+            *reinterpret_cast<float*>(tile + Image::d_at(first + slice)) = d;
+        }
+    }
+};
+
+/// Quantizes one block by a warp; lane l holds elements `l * elements / 32` and the following.
+/// `x`: [elements], or null for a slot past the row's end.
+template <class Image, class Element>
+__device__ __forceinline__ void quantize_by_warp(const Element* x, bool vectorized, int lane,
+                                                 block_slots<Image> out) {
+    using rule = quantization<typename Image::activation>;
+    constexpr int per_lane = Image::activation::elements / 32;
+    constexpr int lanes_per_group = 16 / per_lane;
+    static_assert(per_lane == 1 || per_lane == 8, "kq: a lane stores one code or eight");
+
+    block_scale scale{0.0f, 0.0f};
+    float own[per_lane] = {};
+    if (x != nullptr) {
+        load_elements(x + lane * per_lane, vectorized, own);
+        scale = rule::scale_of(extreme_of(own));
+    }
+    int sum = 0;
+    uint64_t codes = 0;
+#pragma unroll
+    for (int e = 0; e < per_lane; ++e) {
+        const int code = rule::code_of(own[e], scale.inverse);
+        sum += code;
+        codes |= static_cast<uint64_t>(code & 0xff) << (8 * e);
+    }
+#pragma unroll
+    for (int distance = lanes_per_group / 2; distance >= 1; distance /= 2) {
+        sum += __shfl_xor_sync(~0u, sum, distance);
+    }
+
+    const int group = lane / lanes_per_group;
+    const int in_group = lane % lanes_per_group;
+    unsigned char* place = out.codes(group) + in_group * per_lane;
+    if constexpr (per_lane == 8) {
+        *reinterpret_cast<uint64_t*>(place) = codes;
+    } else {
+        *place = static_cast<unsigned char>(codes);
+    }
+    if (in_group == 0) {
+        out.store(group, sum, scale.d);
+    }
+}
+
+/// Quantizes one block by a thread, a group at a time; the second reading comes from a cache.
+/// `x`: [elements], or null for a slot past the row's end.
+template <class Image, class Element>
+__device__ __forceinline__ void quantize_by_thread(const Element* x, bool vectorized,
+                                                   block_slots<Image> out) {
+    using rule = quantization<typename Image::activation>;
+    block_scale scale{0.0f, 0.0f};
+    float group[16] = {};
+    if (x != nullptr) {
+        float extreme = 0; // gives way to any element but a zero
+        for (int g = 0; g < Image::groups; ++g) {
+            load_elements(x + 16 * g, vectorized, group);
+#pragma unroll
+            for (int e = 0; e < 16; ++e) {
+                extreme = larger_magnitude(extreme, group[e]);
+            }
+        }
+        scale = rule::scale_of(extreme);
+    }
+    for (int g = 0; g < Image::groups; ++g) {
+        if (x != nullptr) {
+            load_elements(x + 16 * g, vectorized, group);
+        }
+        int sum = 0;
+        words<4> codes{};
+#pragma unroll
+        for (int e = 0; e < 16; ++e) {
+            const int code = rule::code_of(group[e], scale.inverse);
+            sum += code;
+            codes.word[e / 4] |= static_cast<uint32_t>(code & 0xff) << (8 * (e % 4));
+        }
+        *reinterpret_cast<words<4>*>(out.codes(g)) = codes;
+        out.store(g, sum, scale.d);
+    }
+}
+
+/// Quantizes item `i` of the blocks of all rows, padding included.
+template <class Image, int Sharers, class Element>
+__device__ __forceinline__ void quantize_item(const quantize_parameters<Element>& p, int64_t i,
+                                              int thread) {
+    const int64_t row = i / p.padded_blocks;
+    const int block = static_cast<int>(i % p.padded_blocks);
+    const Element* x = nullptr;
+    if (block < p.blocks) {
+        x = p.x + row * p.stride + int64_t{block} * Image::activation::elements;
+    }
+    const block_slots<Image> out{p.images + row * p.image_bytes +
+                                     int64_t{block / Image::tile_blocks} * Image::tile_bytes,
+                                 block % Image::tile_blocks * Image::slices};
+    wait_for_predecessors(); // here, so that what is above does not wait
+    if constexpr (Sharers == 32) {
+        quantize_by_warp(x, p.vectorized, thread % 32, out);
+    } else {
+        quantize_by_thread(x, p.vectorized, out);
+    }
+}
+
+} // namespace detail
+
+/// The work of a thread block of `quantize_kernel`, for a kernel of your own with `32 * Warps`
+/// threads.
+template <class Element, int Warps, quantizer_policy Policy, class... Images>
+__device__ __forceinline__ void run_quantizer(const quantizations<Element, sizeof...(Images)>& p) {
+    constexpr int sharers = Policy == quantizer_policy::warp_per_block ? 32 : 1;
+    constexpr int at_once = 32 * Warps / sharers; // blocks of a thread block
+    const int thread = static_cast<int>(threadIdx.x);
+    detail::let_dependents_start();
+    int64_t total = 0;
+    for (const auto& one : p.of) {
+        total += one.total;
+    }
+    const int64_t step = int64_t{gridDim.x} * at_once;
+    for (int64_t i = int64_t{blockIdx.x} * at_once + thread / sharers; i < total; i += step) {
+        int64_t in_image = i; // items of all images follow each other
+        const auto quantize = [&]<class Image>(const quantize_parameters<Element>& one) {
+            if (in_image >= 0 && in_image < one.total) {
+                detail::quantize_item<Image, sharers>(one, in_image, thread);
+            }
+            in_image -= one.total;
+        };
+        int image = 0;
+        (quantize.template operator()<Images>(p.of[image++]), ...);
+    }
+}
+
+KQ_HIDDEN_BEGIN
+
+/// Quantizes activations into images; bit-equal to `quantize_block` and `image::pack`. Slots past a
+/// row's last block are zeroed. Threads loop over blocks, so that no grid is too small.
+///
+/// `Element`: the activation's type. `Warps`: of a thread block. `Policy`: which threads quantize a
+/// block; never changes a bit. `Images`: the images' layouts, one for each of the parameters.
+template <class Element, int Warps, quantizer_policy Policy, class... Images>
+__global__ void __launch_bounds__(32 * Warps)
+    quantize_kernel(const __grid_constant__ quantizations<Element, sizeof...(Images)> p) {
+    run_quantizer<Element, Warps, Policy, Images...>(p);
+}
+
+KQ_HIDDEN_END
+
+} // namespace kq::inline KQ_ABI

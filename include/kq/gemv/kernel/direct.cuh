@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/launch/dependent.cuh>
+#include <kq/gemv/kernel/warp_work.cuh>
+#include <kq/core/memory.hpp>
+
+namespace kq::inline KQ_ABI::detail {
+
+/// Weights from global memory straight into registers, the activation through the first-level
+/// cache.
+template <class Config>
+__device__ __forceinline__ void run_direct(const typename Config::parameters& p,
+                                           unsigned char* shared) {
+    warp_work<Config> work(p);
+    using loop = typename Config::loop;
+    constexpr int rows = work.rows;
+    constexpr int batch = work.batch;
+
+    let_dependents_start();
+    fill_table<typename loop::dot>(shared, work.lane, work.warp, work.policy.warps);
+    wait_for_predecessors();
+    if (work.is_missing()) {
+        work.store_zeros();
+        return;
+    }
+    work.find_terms();
+    __syncthreads();
+    const lane where = loop::lane_at(work.lane, shared);
+
+    const auto dot = [&](const group_term& at, float(&sums)[batch][rows]) {
+        const unsigned char* weights[rows]; // [rows][blocks] blocks
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+            weights[r] =
+                from_here(work.row(at.group, at.term, work.row_in_group(at.group, r)).bytes);
+        }
+        const unsigned char* images[batch]; // [batch][tiles, tile_bytes]
+#pragma unroll
+        for (int j = 0; j < batch; ++j) {
+            images[j] = work.image_of(j, at.term);
+        }
+        loop::template accumulate<streamed_memory>(sums, weights, images, work.first_slot(),
+                                                   p.blocks, where);
+    };
+    work.multiply(dot, shared);
+}
+
+} // namespace kq::inline KQ_ABI::detail
