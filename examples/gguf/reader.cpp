@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
-#include <concepts>
 #include <limits>
 #include <numeric>
-#include <system_error>
 #include <utility>
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "cursor.hpp"
+#include "mapping.hpp"
 
 namespace gguf {
 namespace {
@@ -36,57 +31,6 @@ constexpr std::uint64_t least_metadata_bytes = 8 + 4 + 1;
 constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 8 + 4 + 8;
 
 constexpr std::size_t longest_compared_name = 128;
-
-// Takes values off the front of a file. Every failure names the subject that was entered last.
-class cursor {
-public:
-    explicit cursor(std::span<const std::byte> rest) : rest_(rest) {}
-
-    void enter(std::string subject) { subject_ = std::move(subject); }
-
-    std::uint64_t left() const { return rest_.size(); }
-
-    [[noreturn]] void fail(const std::string& rule) const { throw error(subject_ + ": " + rule); }
-
-    std::span<const std::byte> take(std::uint64_t count, std::string_view field) {
-        if (count > left()) {
-            fail(std::string(field) + " needs " + to_string(count) + " bytes, " +
-                 to_string(left()) + " are left in the file");
-        }
-        const auto taken = rest_.first(static_cast<std::size_t>(count));
-        rest_ = rest_.subspan(taken.size());
-        return taken;
-    }
-
-    template <std::unsigned_integral Value>
-    Value number(std::string_view field) {
-        Value value = 0;
-        int shift = 0;
-        for (const std::byte stored : take(sizeof(Value), field)) {
-            value |= std::to_integer<Value>(stored) << shift;
-            shift += 8;
-        }
-        return value;
-    }
-
-    std::string_view text(std::string_view field) {
-        const auto length = number<std::uint64_t>(field);
-        const auto bytes = take(length, field);
-        return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-    }
-
-    // Refuses a count whose elements, of at least so many bytes each, cannot all be there.
-    void require_room(std::string_view field, std::uint64_t count, std::uint64_t bytes) const {
-        if (count > left() / bytes) {
-            fail(std::string(field) + " " + to_string(count) + " cannot fit in the " +
-                 to_string(left()) + " bytes left in the file");
-        }
-    }
-
-private:
-    std::span<const std::byte> rest_;
-    std::string subject_;
-};
 
 std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) {
     if (a != 0 && b > std::numeric_limits<std::uint64_t>::max() / a) {
@@ -253,70 +197,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
     return row.back();
 }
-
-[[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& rule) {
-    throw error("file " + printable(path.string()) + ": " + rule);
-}
-
-[[noreturn]] void fail_system(const std::filesystem::path& path, std::string_view action) {
-    const int code = errno;
-    fail_file(path, std::string(action) + ": " + std::generic_category().message(code));
-}
-
-class descriptor {
-public:
-    // Not blocking, so that a named pipe is refused instead of waited for.
-    explicit descriptor(const std::filesystem::path& path)
-        : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-        if (value_ < 0) {
-            fail_system(path, "cannot be opened");
-        }
-    }
-    descriptor(const descriptor&) = delete;
-    descriptor& operator=(const descriptor&) = delete;
-    ~descriptor() { ::close(value_); }
-
-    int value() const { return value_; }
-
-private:
-    int value_;
-};
-
-class mapping {
-public:
-    explicit mapping(const std::filesystem::path& path) {
-        const descriptor opened(path);
-        struct stat facts {};
-        if (::fstat(opened.value(), &facts) != 0) {
-            fail_system(path, "cannot be examined");
-        }
-        if (!S_ISREG(facts.st_mode)) {
-            fail_file(path, "is not a regular file");
-        }
-        if (facts.st_size == 0) {
-            fail_file(path, "is empty");
-        }
-        if (!std::in_range<std::size_t>(facts.st_size)) {
-            fail_file(path, "is larger than the address space");
-        }
-        size_ = static_cast<std::size_t>(facts.st_size);
-        start_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, opened.value(), 0);
-        if (start_ == MAP_FAILED) {
-            fail_system(path, "cannot be mapped");
-        }
-    }
-    mapping(const mapping&) = delete;
-    mapping& operator=(const mapping&) = delete;
-    ~mapping() { ::munmap(start_, size_); }
-
-    std::span<const std::byte> bytes() const {
-        return {static_cast<const std::byte*>(start_), size_};
-    }
-
-private:
-    void* start_ = nullptr;
-    std::size_t size_ = 0;
-};
 
 } // namespace
 
