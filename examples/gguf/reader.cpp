@@ -27,8 +27,14 @@ constexpr std::array<std::uint64_t, 13> value_bytes{1, 1, 2, 2, 4, 4, 4, 1, 8, 1
 // An empty key, a type number and a value of one byte.
 constexpr std::uint64_t least_metadata_bytes = 8 + 4 + 1;
 
-// An empty name, one dimension, a type number and an offset.
-constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 8 + 4 + 8;
+// An empty name, no dimensions, a type number and an offset.
+constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
+
+// As many as any library of tensors has; a greater number is garbage.
+constexpr std::uint32_t most_dimensions = 64;
+
+// Of arrays inside arrays.
+constexpr int most_depth = 8;
 
 constexpr std::size_t longest_compared_name = 128;
 
@@ -65,19 +71,23 @@ std::uint32_t read_value_type(cursor& in, std::string_view field) {
     return type;
 }
 
-void skip_array(cursor& in) {
-    const auto type = read_value_type(in, "array element type");
-    if (type == array_value) {
-        in.fail("an array of arrays is not supported");
+void skip_array(cursor& in, int depth = 1) {
+    if (depth > most_depth) {
+        in.fail("arrays are nested more than " + to_string(most_depth) + " deep");
     }
+    const auto type = read_value_type(in, "array element type");
     const auto length = in.number<std::uint64_t>("array length");
     in.require_room("array length", length, value_bytes[type]);
-    if (type != string_value) {
+    if (type != string_value && type != array_value) {
         in.take(length * value_bytes[type], "array");
         return;
     }
     for (std::uint64_t i = 0; i < length; ++i) {
-        in.text("array string");
+        if (type == string_value) {
+            in.text("array string");
+        } else {
+            skip_array(in, depth + 1);
+        }
     }
 }
 
@@ -114,25 +124,27 @@ metadata_entry read_metadata(cursor& in, std::uint32_t& alignment) {
 // Where a tensor's bytes are, counted from the start of the data section.
 struct extent {
     std::uint64_t offset;
-    std::uint64_t size;
+    std::optional<std::uint64_t> size; // nothing: up to the next tensor
 };
 
 std::vector<std::uint64_t> read_dimensions(cursor& in) {
     const auto count = in.number<std::uint32_t>("number of dimensions");
-    if (count < 1 || count > 4) {
-        in.fail("number of dimensions " + to_string(count) + " is not 1 to 4");
+    if (count > most_dimensions) {
+        in.fail("number of dimensions " + to_string(count) + " is more than " +
+                to_string(most_dimensions));
     }
     std::vector<std::uint64_t> dimensions;
     for (std::uint32_t i = 0; i < count; ++i) {
         dimensions.push_back(in.number<std::uint64_t>("dimension"));
-        if (dimensions.back() == 0) {
-            in.fail("dimension " + to_string(i) + " is zero");
-        }
     }
     return dimensions;
 }
 
-std::uint64_t byte_size(const cursor& in, const tensor& shape) {
+// The bytes of a tensor, or nothing if its type is unknown.
+std::optional<std::uint64_t> byte_size(const cursor& in, const tensor& shape) {
+    if (std::ranges::count(shape.dimensions, 0u) != 0) {
+        return 0;
+    }
     std::optional<std::uint64_t> elements = 1;
     for (const auto dimension : shape.dimensions) {
         elements = product(*elements, dimension);
@@ -142,9 +154,9 @@ std::uint64_t byte_size(const cursor& in, const tensor& shape) {
     }
     const type_info* const type = find_type(shape.type);
     if (type == nullptr) {
-        in.fail("type " + to_string(shape.type) + " is unknown");
+        return std::nullopt;
     }
-    const auto row = shape.dimensions.front();
+    const auto row = shape.dimensions.empty() ? 1 : shape.dimensions.front();
     if (row % type->block_elements != 0) {
         in.fail("row length " + to_string(row) + " is not a multiple of the " +
                 to_string(type->block_elements) + " elements of a " + std::string(type->name) +
@@ -154,7 +166,7 @@ std::uint64_t byte_size(const cursor& in, const tensor& shape) {
     if (!size) {
         in.fail("size in bytes overflows 64 bits");
     }
-    return *size;
+    return size;
 }
 
 // Reads all but the tensor's bytes, which can only be found once the last tensor is read.
@@ -174,14 +186,49 @@ tensor read_tensor(cursor& in, std::uint32_t alignment, extent& where) {
 }
 
 std::span<const std::byte> locate(std::span<const std::byte> data, const std::string& name,
-                                  extent where) {
-    if (where.offset > data.size() || where.size > data.size() - where.offset) {
-        throw error("tensor " + printable(name) + ": offset " + to_string(where.offset) + " and " +
-                    to_string(where.size) + " bytes are outside the file's " +
-                    to_string(data.size()) + " bytes of data");
+                                  std::uint64_t offset, std::uint64_t size) {
+    if (size == 0) {
+        return data.first(0); // wherever it is said to be
     }
-    return data.subspan(static_cast<std::size_t>(where.offset),
-                        static_cast<std::size_t>(where.size));
+    if (offset > data.size() || size > data.size() - offset) {
+        throw error("tensor " + printable(name) + ": offset " + to_string(offset) + " and " +
+                    to_string(size) + " bytes are outside the file's " + to_string(data.size()) +
+                    " bytes of data");
+    }
+    return data.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
+}
+
+// Gives every tensor its bytes. Throws gguf::error if they are not in the data or another's too.
+void locate_all(std::span<const std::byte> data, std::vector<tensor>& tensors,
+                const std::vector<extent>& extents) {
+    std::vector<std::size_t> order; // of those that hold bytes, by their place
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        if (extents[i].size != 0) {
+            order.push_back(i);
+        }
+    }
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return extents[i].offset; });
+    std::vector<std::uint64_t> sizes(tensors.size());
+    for (std::size_t place = 0; place < order.size(); ++place) {
+        const extent& where = extents[order[place]];
+        const bool is_last = place + 1 == order.size();
+        const std::uint64_t next = is_last ? data.size() : extents[order[place + 1]].offset;
+        // At least a byte, so that it is seen to be outside of the data or at another's place.
+        sizes[order[place]] = where.size.value_or(next > where.offset ? next - where.offset : 1);
+    }
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        tensors[i].bytes = locate(data, tensors[i].name, extents[i].offset, sizes[i]);
+    }
+    for (std::size_t place = 1; place < order.size(); ++place) {
+        const std::size_t before = order[place - 1];
+        const std::size_t after = order[place];
+        if (sizes[before] > extents[after].offset - extents[before].offset) {
+            throw error("tensor " + printable(tensors[before].name) + " overlaps tensor " +
+                        printable(tensors[after].name) + ": it has " + to_string(sizes[before]) +
+                        " bytes from offset " + to_string(extents[before].offset) +
+                        ", the other begins at " + to_string(extents[after].offset));
+        }
+    }
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -277,9 +324,7 @@ file::file(std::shared_ptr<const void> storage, std::span<const std::byte> image
     const std::uint64_t padding = (alignment_ - header_size % alignment_) % alignment_;
     const auto data = image.last(
         static_cast<std::size_t>(in.left() - std::min<std::uint64_t>(padding, in.left())));
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-        tensors_[i].bytes = locate(data, tensors_[i].name, extents[i]);
-    }
+    locate_all(data, tensors_, extents);
 }
 
 const tensor* file::find(std::string_view name) const {

@@ -31,9 +31,12 @@ std::string printable(std::string_view text);
 /// One tensor of a file.
 struct tensor {
     std::string name;                      ///< as stored: any bytes; print it with printable()
-    std::vector<std::uint64_t> dimensions; ///< 1 to 4, none zero; [0] is the row length
-    std::uint32_t type;                    ///< a number that find_type() knows
-    std::span<const std::byte> bytes;      ///< exactly the blocks that dimensions and type ask for
+    std::vector<std::uint64_t> dimensions; ///< [0] is the row length; 0 to 64, each may be zero
+    std::uint32_t type;                    ///< perhaps a number that find_type() does not know
+
+    /// Exactly the blocks that dimensions and type ask for. Of an unknown type all bytes up to the
+    /// next tensor, padding included.
+    std::span<const std::byte> bytes;
 };
 
 /// One metadata entry of a file.
@@ -44,8 +47,8 @@ struct metadata_entry {
 };
 
 /// A GGUF file of version 2 or 3, checked as a whole when it is read: every tensor's bytes lie
-/// inside the file. The time and memory that reading takes are bounded by the file's size, and
-/// tensor data is not read. A copy shares the bytes of the original.
+/// inside the file and are no other tensor's. The time and memory that reading takes are bounded by
+/// the file's size, and tensor data is not read. A copy shares the bytes of the original.
 class file {
 public:
     /// Maps a regular file into memory, read only; tensor bytes are aligned as the file says, up

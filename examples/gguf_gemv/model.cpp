@@ -8,6 +8,7 @@
 #include <kq/gemv/dispatch.hpp>
 #include <kq/gemv/plan.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -16,6 +17,8 @@
 
 namespace gguf_gemv {
 namespace {
+
+constexpr std::size_t most_dimensions = 4; ///< as many as ggml has
 
 /// A scale of sane size: f16 bits of a number from 2^-8 up to 2^-6.
 kq::f16 random_scale(std::mt19937_64& random) {
@@ -88,8 +91,8 @@ const gguf::tensor& up_of(const gguf::file& model, const gguf::tensor& gate,
     const gguf::tensor& up = find_tensor(model, "up", name);
     if (up.type != gate.type || up.dimensions != gate.dimensions) {
         const auto text = [](const gguf::tensor& tensor) {
-            return gguf::printable(tensor.name) + " is " +
-                   std::string(gguf::find_type(tensor.type)->name) + " " + shape_of(tensor);
+            return gguf::printable(tensor.name) + " is " + gguf::type_name(tensor.type) + " " +
+                   shape_of(tensor);
         };
         throw input_error("up", text(up) + ", but the gate " + text(gate) +
                                     ": encoding and shape must be equal");
@@ -134,19 +137,29 @@ gguf::file synthetic_model(std::uint64_t seed) {
 }
 
 std::string refusal(const gguf::tensor& tensor) {
+    const auto& sizes = tensor.dimensions;
+    if (const auto zero = std::ranges::find(sizes, 0u); zero != sizes.end()) {
+        return "dimension " + std::to_string(zero - sizes.begin()) + " is zero";
+    }
+    if (gguf::find_type(tensor.type) == nullptr) {
+        return gguf::type_name(tensor.type) + " is unknown";
+    }
     if (!kq::is_encoding(static_cast<int>(tensor.type))) {
-        return std::string(gguf::find_type(tensor.type)->name) +
-               " is not a block encoding kq multiplies";
+        return gguf::type_name(tensor.type) + " is not a block encoding kq multiplies";
+    }
+    if (sizes.size() > most_dimensions) {
+        return std::to_string(sizes.size()) + " dimensions are more than " +
+               std::to_string(most_dimensions);
     }
     const weight w = weight_of(tensor);
     kq::dense_arguments a;
     a.n = w.n;
     a.k = w.k;
-    const kq::status sizes = kq::dispatch(w.encoding, [&]<class Encoding>() {
+    const kq::status planned = kq::dispatch(w.encoding, [&]<class Encoding>() {
         kq::gemv_plan plan;
         return kq::plan_sizes<Encoding>(a, plan);
     });
-    return sizes.ok() ? "" : sizes.message();
+    return planned.ok() ? "" : planned.message();
 }
 
 std::string shape_of(const gguf::tensor& tensor) {
@@ -154,7 +167,7 @@ std::string shape_of(const gguf::tensor& tensor) {
     for (auto size = tensor.dimensions.rbegin(); size != tensor.dimensions.rend(); ++size) {
         text += (text.empty() ? "" : " x ") + std::to_string(*size);
     }
-    return text;
+    return text.empty() ? "scalar" : text;
 }
 
 std::vector<weight> choose_weights(const gguf::file& model, const selection& wanted) {

@@ -41,7 +41,7 @@ gguf::file synthetic_model(std::uint64_t seed);
 /// Why kq cannot multiply a tensor; empty if it can.
 std::string refusal(const gguf::tensor& tensor);
 
-/// A tensor's dimensions, the row length last.
+/// A tensor's dimensions, the row length last; "scalar" without any.
 std::string shape_of(const gguf::tensor& tensor);
 
 /// The tensors to multiply: those named, or without a name every one that kq multiplies. They live

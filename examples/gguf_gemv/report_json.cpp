@@ -71,7 +71,7 @@ std::string json_list_of(const gguf::file& model, const std::string& name) {
     for (const auto& tensor : model.tensors()) {
         const std::string reason = refusal(tensor);
         json object{{"name", tensor.name},
-                    {"encoding", gguf::find_type(tensor.type)->name},
+                    {"encoding", gguf::type_name(tensor.type)},
                     {"shape", std::vector(tensor.dimensions.rbegin(), tensor.dimensions.rend())},
                     {"bytes", tensor.bytes.size()},
                     {"multipliable", reason.empty()}};

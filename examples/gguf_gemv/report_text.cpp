@@ -102,8 +102,7 @@ std::string text_list_of(const gguf::file& model) {
     for (const auto& tensor : model.tensors()) {
         const std::string reason = refusal(tensor);
         text += left(gguf::printable(tensor.name), width) + "  " +
-                left(std::string(gguf::find_type(tensor.type)->name), 7) + "  " +
-                right(shape_of(tensor), 14) + "  " +
+                left(gguf::type_name(tensor.type), 7) + "  " + right(shape_of(tensor), 14) + "  " +
                 right(std::to_string(tensor.bytes.size()), 10) +
                 " B  kq: " + (reason.empty() ? "yes" : "no, " + reason) + "\n";
     }

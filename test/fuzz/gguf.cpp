@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "gguf/reader.hpp"
 #include "gguf/types.hpp"
@@ -21,14 +22,23 @@ void require(bool holds) {
 
 void use(const gguf::file& file, std::span<const std::byte> image) {
     unsigned sum = 0;
+    std::vector<std::span<const std::byte>> taken; // no byte is two tensors'
     for (const gguf::tensor& tensor : file.tensors()) {
         require(file.find(tensor.name) == &tensor);
-        require(gguf::find_type(tensor.type) != nullptr);
+        require(tensor.dimensions.size() <= 64);
+        require(!gguf::type_name(tensor.type).empty());
         require(tensor.bytes.data() >= image.data() &&
                 tensor.bytes.data() + tensor.bytes.size() <= image.data() + image.size());
         for (const std::byte stored : tensor.bytes) {
             sum += std::to_integer<unsigned>(stored);
         }
+        if (!tensor.bytes.empty()) {
+            taken.push_back(tensor.bytes);
+        }
+    }
+    std::ranges::sort(taken, {}, [](const auto& bytes) { return bytes.data(); });
+    for (std::size_t i = 1; i < taken.size(); ++i) {
+        require(taken[i - 1].data() + taken[i - 1].size() <= taken[i].data());
     }
     volatile unsigned kept = sum; // so that the bytes are read
     static_cast<void>(kept);

@@ -32,8 +32,10 @@ constexpr std::uint64_t data_offset = 0;
 
 constexpr std::uint32_t f32 = 0;
 constexpr std::uint32_t q4_0 = 2;
+constexpr std::uint32_t q8_0 = 8;
 constexpr std::uint32_t q4_k = 12;
 constexpr std::uint32_t i8 = 24;
+constexpr std::uint32_t q2_0 = 42;
 
 constexpr std::uint32_t u8_value = 0;
 constexpr std::uint32_t u32_value = 4;
@@ -410,8 +412,8 @@ TEST_CASE("untrusted text is printed in one short line of printable ASCII") {
     CHECK(gguf::printable(std::string(1000, '\n')).size() < 170);
 
     image built;
-    built.header(1, 0).tensor("a\nb\x1b", {0}, f32, 0);
-    CHECK(refusal(built) == R"(tensor "a\x0ab\x1b": dimension 0 is zero)");
+    built.header(1, 0).tensor("a\nb\x1b", {33}, q4_0, 0);
+    CHECK_THAT(refusal(built), Catch::StartsWith(R"(tensor "a\x0ab\x1b": row length 33)"));
 }
 
 TEST_CASE("a path that is missing, not a regular file, empty or unreadable is refused") {
@@ -480,8 +482,8 @@ TEST_CASE("counts that cannot fit in the file are refused before anything is res
     CHECK(refusal(image().header(huge, 0).zeros(40)) ==
           "header: tensor_count 18446744073709551615 cannot fit in the 40 bytes left in the "
           "file");
-    CHECK(refusal(image().header(2, 0).zeros(63)) ==
-          "header: tensor_count 2 cannot fit in the 63 bytes left in the file");
+    CHECK(refusal(image().header(2, 0).zeros(47)) ==
+          "header: tensor_count 2 cannot fit in the 47 bytes left in the file");
     CHECK(refusal(image().header(0, huge)) ==
           "header: metadata_kv_count 18446744073709551615 cannot fit in the 0 bytes left in the "
           "file");
@@ -530,13 +532,42 @@ TEST_CASE("an unknown metadata value type is refused") {
     CHECK(refusal(built) == "metadata \"k\": array element type 99 is unknown, the last one is 12");
 }
 
-TEST_CASE("an array of arrays is refused, however deep") {
+TEST_CASE("arrays of arrays are skipped to the byte, up to 8 deep") {
     image built;
-    built.header(0, 1).key("k", array_value);
-    for (int depth = 0; depth < 100000; ++depth) {
+    built.header(1, 3).key("jagged", array_value).number(array_value).number(std::uint64_t{3});
+    built.number(u64_value).number(std::uint64_t{2}).zeros(16);
+    built.number(string_value).number(std::uint64_t{1}).text("x");
+    built.number(array_value).number(std::uint64_t{0});
+    built.key("deep", array_value);
+    for (int depth = 1; depth < 8; ++depth) {
         built.number(array_value).number(std::uint64_t{1});
     }
-    CHECK(refusal(built) == "metadata \"k\": an array of arrays is not supported");
+    built.number(u8_value).number(std::uint64_t{1}).zeros(1);
+    built.key("after", string_value).text("kept");
+    built.tensor("t", {4}, i8, data_offset).pad(32).raw("data");
+    const auto read = gguf::file::parse(built.stored());
+    CHECK(read.metadata_string("after") == "kept");
+    CHECK(std::to_integer<char>(read.find("t")->bytes[0]) == 'd');
+}
+
+TEST_CASE("arrays nested more than 8 deep are refused, however deep") {
+    for (const int most : {8, 100000}) {
+        image built;
+        built.header(0, 1).key("k", array_value);
+        for (int depth = 0; depth < most; ++depth) {
+            built.number(array_value).number(std::uint64_t{1});
+        }
+        built.number(u8_value).number(std::uint64_t{0});
+        CHECK(refusal(built) == "metadata \"k\": arrays are nested more than 8 deep");
+    }
+}
+
+TEST_CASE("an array inside an array that cannot fit in the file is refused") {
+    image built;
+    built.header(0, 1).key("k", array_value).number(array_value).number(std::uint64_t{2});
+    built.number(array_value).number(huge).zeros(16);
+    CHECK(refusal(built) == "metadata \"k\": array length 18446744073709551615 cannot fit in the "
+                            "16 bytes left in the file");
 }
 
 TEST_CASE("an alignment that is not a u32 power of two is refused") {
@@ -566,19 +597,52 @@ TEST_CASE("a metadata key that appears twice is refused") {
     CHECK(refusal(built) == "metadata \"k\": key appears more than once");
 }
 
-TEST_CASE("a number of dimensions other than 1 to 4 is refused") {
-    for (const std::uint32_t count : {0u, 5u, 0xffffffffu}) {
+TEST_CASE("more than 64 dimensions are refused") {
+    for (const std::uint32_t count : {65u, 0xffffffffu}) {
         image built;
-        built.header(1, 0).text("a").number(count).zeros(64);
+        built.header(1, 0).text("a").number(count).zeros(1024);
         CHECK(refusal(built) ==
-              "tensor \"a\": number of dimensions " + std::to_string(count) + " is not 1 to 4");
+              "tensor \"a\": number of dimensions " + std::to_string(count) + " is more than 64");
     }
 }
 
-TEST_CASE("a dimension of zero is refused") {
+TEST_CASE("a tensor without dimensions is one number") {
     image built;
-    built.header(1, 0).tensor("a", {32, 0}, f32, data_offset).pad(32);
-    CHECK(refusal(built) == "tensor \"a\": dimension 1 is zero");
+    built.header(2, 0).tensor("scalar", {}, f32, 0).tensor("row", {32}, q4_0, 32).pad(32);
+    built.raw("1234").pad(32).zeros(18);
+    const auto read = gguf::file::parse(built.stored());
+    CHECK(read.find("scalar")->dimensions.empty());
+    CHECK(read.find("scalar")->bytes.size() == 4);
+    CHECK(read.find("row")->bytes.size() == 18);
+}
+
+TEST_CASE("a tensor with a dimension of zero has no bytes, wherever it is said to be") {
+    for (const auto& dimensions :
+         std::vector<std::vector<std::uint64_t>>{{0}, {32, 0}, {0, 3}, {33, 0}, {huge, huge, 0}}) {
+        for (const std::uint32_t type : {f32, q4_0, 139u}) {
+            for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{64}}) {
+                image built;
+                built.header(2, 0).tensor("marker", dimensions, type, offset);
+                built.tensor("row", {32}, q4_0, 0).pad(32).zeros(18);
+                const auto read = gguf::file::parse(built.stored());
+                CHECK(read.find("marker")->dimensions == dimensions);
+                CHECK(read.find("marker")->bytes.empty());
+                CHECK(read.find("row")->bytes.size() == 18);
+            }
+        }
+    }
+}
+
+TEST_CASE("a tensor of 5 to 64 dimensions has the bytes that they ask for") {
+    for (const std::size_t count : {5u, 64u}) {
+        std::vector<std::uint64_t> dimensions(count, 1);
+        dimensions[1] = 3;
+        image built;
+        built.header(1, 0).tensor("a", dimensions, f32, data_offset).pad(32).zeros(12);
+        const auto read = gguf::file::parse(built.stored());
+        CHECK(read.find("a")->dimensions == dimensions);
+        CHECK(read.find("a")->bytes.size() == 12);
+    }
 }
 
 TEST_CASE("dimensions whose product overflows are refused") {
@@ -604,10 +668,57 @@ TEST_CASE("a row that is not a whole number of blocks is refused") {
           "tensor \"a\": row length 33 is not a multiple of the 32 elements of a q4_0 block");
 }
 
-TEST_CASE("an unknown tensor type is refused") {
+TEST_CASE("a tensor of an unknown type ends where the next one begins, or the file") {
+    for (const std::uint32_t type : {4u, 36u, 77u, 139u, 142u, 143u, 156u, 0xffffffffu}) {
+        image built;
+        // Not in the order of their places, and with an empty one at an unknown one's.
+        built.header(4, 0).tensor("last", {7}, type, 96).tensor("known", {32}, q4_0, 64);
+        built.tensor("none", {0}, f32, 0).tensor("first", {3, 5}, type, 0).pad(32);
+        built.zeros(64 + 32 + 5);
+        const auto read = gguf::file::parse(built.stored());
+        CHECK(read.find("first")->type == type);
+        CHECK(read.find("first")->dimensions == std::vector<std::uint64_t>{3, 5});
+        CHECK(read.find("first")->bytes.size() == 64);
+        CHECK(read.find("known")->bytes.size() == 18);
+        CHECK(read.find("last")->bytes.size() == 5);
+    }
+    CHECK(gguf::type_name(139) == "type 139");
+    CHECK(gguf::type_name(q4_k) == "q4_k");
+}
+
+TEST_CASE("a tensor of an unknown type outside the file is refused") {
     image built;
-    built.header(1, 0).tensor("a", {32}, 77, data_offset).pad(32).zeros(64);
-    CHECK(refusal(built) == "tensor \"a\": type 77 is unknown");
+    built.header(1, 0).tensor("a", {7}, 139, 32).pad(32).zeros(32);
+    CHECK(refusal(built) ==
+          "tensor \"a\": offset 32 and 1 bytes are outside the file's 32 bytes of data");
+}
+
+TEST_CASE("tensors that overlap are refused by name") {
+    image same_place;
+    same_place.header(2, 0).tensor("a", {32}, q8_0, 0).tensor("b", {32}, q8_0, 0).pad(32);
+    CHECK(refusal(same_place.zeros(64)) ==
+          "tensor \"a\" overlaps tensor \"b\": it has 34 bytes from offset 0, the other begins at "
+          "0");
+
+    // Files whose q2_0 has 34 bytes for 128 weights.
+    image other_blocks;
+    other_blocks.header(3, 0).tensor("a", {1024, 8}, q2_0, 0).tensor("b", {1024, 8}, q2_0, 2176);
+    other_blocks.tensor("c", {256, 64}, q8_0, 4352).pad(32).zeros(4352 + 64 * 8 * 34);
+    CHECK(refusal(other_blocks) == "tensor \"a\" overlaps tensor \"b\": it has 2304 bytes from "
+                                   "offset 0, the other begins at 2176");
+
+    image by_a_block;
+    by_a_block.header(3, 0).tensor("c", {32}, q8_0, 64).tensor("b", {64}, q8_0, 0);
+    by_a_block.tensor("a", {4}, i8, 128).pad(32).zeros(132);
+    CHECK(refusal(by_a_block) == "tensor \"b\" overlaps tensor \"c\": it has 68 bytes from offset "
+                                 "0, the other begins at 64");
+
+    for (const auto& [first, second] :
+         {std::pair(q8_0, 139u), std::pair(139u, q8_0), std::pair(139u, 140u)}) {
+        image unknown;
+        unknown.header(2, 0).tensor("a", {32}, first, 0).tensor("b", {32}, second, 0).pad(32);
+        CHECK_THAT(refusal(unknown.zeros(64)), Catch::Contains("\"a\" overlaps tensor \"b\""));
+    }
 }
 
 TEST_CASE("an offset that is not aligned is refused") {
@@ -645,9 +756,9 @@ TEST_CASE("a file of many tensors is read and searched") {
     image built;
     built.header(count, 0);
     for (int i = 0; i < count; ++i) {
-        built.tensor(std::to_string(i), {8}, f32, data_offset);
+        built.tensor(std::to_string(i), {8}, f32, 32u * static_cast<unsigned>(i));
     }
-    built.pad(32).zeros(32);
+    built.pad(32).zeros(32 * count);
     const auto read = gguf::file::parse(built.stored());
     bool all_found = true;
     for (int i = 0; i < count; ++i) {
