@@ -69,9 +69,10 @@ std::optional<std::int64_t> stated_top_k(const gguf::file& model) {
         return std::nullopt;
     }
     const std::string key = std::string(*architecture) + ".expert_used_count";
-    const std::optional<std::int64_t> stated = model.metadata_u32(key);
-    if (stated == 0) {
-        refuse("model", "metadata " + gguf::printable(key) + " is 0: choose with --top-k");
+    const std::optional<std::int64_t> stated = model.metadata_integer(key);
+    if (stated && *stated < 1) {
+        refuse("model", "metadata " + gguf::printable(key) + " is " + to_string(*stated) +
+                            ": choose with --top-k");
     }
     return stated;
 }

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <concepts>
+#include <iterator>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "cursor.hpp"
 #include "mapping.hpp"
+#include "split.hpp"
 
 namespace gguf {
 namespace {
@@ -16,6 +20,9 @@ namespace {
 using std::to_string;
 
 constexpr std::string_view alignment_key = "general.alignment";
+constexpr std::string_view shard_key = "split.no";
+constexpr std::string_view shards_key = "split.count";
+constexpr std::string_view all_tensors_key = "split.tensors.count";
 
 constexpr std::uint32_t u32_value = 4;
 constexpr std::uint32_t string_value = 8;
@@ -102,6 +109,38 @@ std::uint32_t read_alignment(cursor& in, std::uint32_t type) {
     return alignment;
 }
 
+// A number of that width; nothing if i64 cannot hold it.
+template <std::integral Value>
+std::optional<std::int64_t> read_integer(cursor& in) {
+    const auto value = static_cast<Value>(in.number<std::make_unsigned_t<Value>>("value"));
+    return std::in_range<std::int64_t>(value) ? std::optional<std::int64_t>(value) : std::nullopt;
+}
+
+// A value that is not a string or an array: the number, if it is an integer.
+std::optional<std::int64_t> read_scalar(cursor& in, std::uint32_t type) {
+    switch (type) {
+    case 0:
+        return read_integer<std::uint8_t>(in);
+    case 1:
+        return read_integer<std::int8_t>(in);
+    case 2:
+        return read_integer<std::uint16_t>(in);
+    case 3:
+        return read_integer<std::int16_t>(in);
+    case u32_value:
+        return read_integer<std::uint32_t>(in);
+    case 5:
+        return read_integer<std::int32_t>(in);
+    case 10:
+        return read_integer<std::uint64_t>(in);
+    case 11:
+        return read_integer<std::int64_t>(in);
+    default:
+        in.take(value_bytes[type], "value");
+        return std::nullopt;
+    }
+}
+
 metadata_entry read_metadata(cursor& in, std::uint32_t& alignment) {
     metadata_entry entry{in.text("key"), std::nullopt, std::nullopt};
     in.enter("metadata " + printable(entry.key));
@@ -111,12 +150,10 @@ metadata_entry read_metadata(cursor& in, std::uint32_t& alignment) {
         entry.number = alignment;
     } else if (type == string_value) {
         entry.text = in.text("value");
-    } else if (type == u32_value) {
-        entry.number = in.number<std::uint32_t>("value");
     } else if (type == array_value) {
         skip_array(in);
     } else {
-        in.take(value_bytes[type], "value");
+        entry.number = read_scalar(in, type);
     }
     return entry;
 }
@@ -272,8 +309,83 @@ std::string printable(std::string_view text) {
 }
 
 file file::open(const std::filesystem::path& path) {
+    file opened = open_one(path);
+    const std::int64_t count = opened.shard_count();
+    if (count == 1) {
+        return opened;
+    }
+    const auto paths = shard_paths(path, *opened.metadata_integer(shard_key), count);
+    std::vector<file> shards;
+    for (const auto& shard : paths) {
+        try {
+            shards.push_back(open_one(shard));
+        } catch (const error& failure) {
+            const std::string text = failure.what();
+            if (text.starts_with("file ")) {
+                throw;
+            }
+            fail_file(shard, text);
+        }
+    }
+    return join(shards);
+}
+
+file file::open_one(const std::filesystem::path& path) {
     auto mapped = std::make_shared<const mapping>(path);
-    return file(mapped, mapped->bytes());
+    file opened(mapped, mapped->bytes());
+    opened.paths_ = {path};
+    return opened;
+}
+
+std::int64_t file::shard_count() const {
+    constexpr std::int64_t most = 0xffff; // it is written as a u16
+    const std::int64_t count = metadata_integer(shards_key).value_or(1);
+    if (count <= 1) {
+        return 1;
+    }
+    if (count > most) {
+        throw error("metadata " + printable(shards_key) + ": " + to_string(count) +
+                    " is more than " + to_string(most));
+    }
+    const auto index = metadata_integer(shard_key);
+    if (!index || *index < 0 || *index >= count) {
+        throw error("metadata " + printable(shard_key) + ": " +
+                    (index ? to_string(*index) : "nothing") + " is not 0 to " +
+                    to_string(count - 1) + ", which " + printable(shards_key) + " asks for");
+    }
+    return count;
+}
+
+file file::join(const std::vector<file>& shards) {
+    const auto count = std::ssize(shards);
+    file whole = shards.at(0);
+    for (std::int64_t i = 0; i < count; ++i) {
+        const file& shard = shards[static_cast<std::size_t>(i)];
+        const std::int64_t said = shard.shard_count();
+        const std::int64_t index = said > 1 ? *shard.metadata_integer(shard_key) : 0;
+        if (said != count || index != i) {
+            throw error("shard " + to_string(i + 1) + " of " + to_string(count) +
+                        ": its metadata say that it is shard " + to_string(index + 1) + " of " +
+                        to_string(said));
+        }
+        if (i > 0) {
+            const auto append = [](auto& all, const auto& more) {
+                all.insert(all.end(), more.begin(), more.end());
+            };
+            append(whole.storage_, shard.storage_);
+            append(whole.paths_, shard.paths_);
+            append(whole.tensors_, shard.tensors_);
+            whole.alignment_ = std::min(whole.alignment_, shard.alignment_);
+        }
+    }
+    const auto tensors = std::ssize(whole.tensors_);
+    if (const auto said = whole.metadata_integer(all_tensors_key);
+        said.value_or(tensors) != tensors) {
+        throw error("metadata " + printable(all_tensors_key) + ": is " + to_string(*said) +
+                    ", but the shards hold " + to_string(tensors) + " tensors");
+    }
+    whole.index_names();
+    return whole;
 }
 
 file file::parse(std::span<const std::byte> image) {
@@ -286,7 +398,7 @@ file file::own(std::vector<std::byte> image) {
 }
 
 file::file(std::shared_ptr<const void> storage, std::span<const std::byte> image)
-    : storage_(std::move(storage)) {
+    : storage_{std::move(storage)} {
     cursor in(image);
     in.enter("header");
     version_ = read_version(in);
@@ -311,6 +423,16 @@ file::file(std::shared_ptr<const void> storage, std::span<const std::byte> image
         in.enter("tensor " + to_string(i));
         tensors_.push_back(read_tensor(in, alignment_, extents.emplace_back()));
     }
+    index_names();
+
+    const std::uint64_t header_size = image.size() - in.left();
+    const std::uint64_t padding = (alignment_ - header_size % alignment_) % alignment_;
+    const auto data = image.last(
+        static_cast<std::size_t>(in.left() - std::min<std::uint64_t>(padding, in.left())));
+    locate_all(data, tensors_, extents);
+}
+
+void file::index_names() {
     const auto name_of = [this](std::size_t i) -> std::string_view { return tensors_[i].name; };
     by_name_.resize(tensors_.size());
     std::iota(by_name_.begin(), by_name_.end(), std::size_t{0});
@@ -319,12 +441,6 @@ file::file(std::shared_ptr<const void> storage, std::span<const std::byte> image
     if (same_name != by_name_.end()) {
         throw error("tensor " + printable(name_of(*same_name)) + ": name appears more than once");
     }
-
-    const std::uint64_t header_size = image.size() - in.left();
-    const std::uint64_t padding = (alignment_ - header_size % alignment_) % alignment_;
-    const auto data = image.last(
-        static_cast<std::size_t>(in.left() - std::min<std::uint64_t>(padding, in.left())));
-    locate_all(data, tensors_, extents);
 }
 
 const tensor* file::find(std::string_view name) const {
@@ -362,7 +478,7 @@ std::optional<std::string_view> file::metadata_string(std::string_view key) cons
     return found != nullptr ? found->text : std::nullopt;
 }
 
-std::optional<std::uint32_t> file::metadata_u32(std::string_view key) const {
+std::optional<std::int64_t> file::metadata_integer(std::string_view key) const {
     const metadata_entry* const found = find_metadata(key);
     return found != nullptr ? found->number : std::nullopt;
 }

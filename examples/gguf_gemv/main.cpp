@@ -57,17 +57,21 @@ private:
     const std::byte* data_;
 };
 
-void require_other_file(const options& chosen) {
-    for (const auto& input : {chosen.model, chosen.activation}) {
+void require_other_file(const options& chosen, std::vector<std::filesystem::path> inputs) {
+    if (chosen.activation) {
+        inputs.emplace_back(*chosen.activation);
+    }
+    for (const auto& input : inputs) {
         std::error_code ignored;
-        if (input && std::filesystem::equivalent(*input, *chosen.output, ignored)) {
+        if (std::filesystem::equivalent(input, *chosen.output, ignored)) {
             throw input_error("output",
                               "file " + gguf::printable(*chosen.output) + " is an input too");
         }
     }
 }
 
-std::optional<output_file> open_output(const options& chosen, std::size_t tensors) {
+std::optional<output_file> open_output(const options& chosen, const gguf::file& model,
+                                       std::size_t tensors) {
     if (!chosen.output) {
         return std::nullopt;
     }
@@ -75,7 +79,7 @@ std::optional<output_file> open_output(const options& chosen, std::size_t tensor
         throw input_error("output", "holds the product of one tensor, but there are " +
                                         std::to_string(tensors) + ": choose with --tensor");
     }
-    require_other_file(chosen);
+    require_other_file(chosen, model.paths());
     return std::optional<output_file>(std::in_place, *chosen.output);
 }
 
@@ -97,7 +101,8 @@ std::vector<std::int32_t> ids_for(const weight& w, const options& chosen) {
 
 int run(const options& chosen) {
     const gguf::file model = open_model(chosen);
-    const std::string model_name = chosen.model.value_or("synthetic");
+    const auto& files = model.paths();
+    const std::string model_name = files.empty() ? "synthetic" : files.front().string();
     if (chosen.list) {
         print(chosen.json ? json_list_of(model, model_name) : text_list_of(model));
         return success;
@@ -111,7 +116,7 @@ int run(const options& chosen) {
     for (const weight& w : weights) {
         batches.push_back(numbers.rows_for(w, batch));
     }
-    auto output = open_output(chosen, weights.size());
+    auto output = open_output(chosen, model, weights.size());
 
     const auto refused = std::ranges::count_if(
         model.tensors(), [](const gguf::tensor& t) { return !refusal(t).empty(); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer calls this with bytes of its making: the GGUF reader refuses them in one printable
-// line, or every byte and every name of the file it returns can be used.
+// line, or every byte and every name of the file it returns can be used. Bytes of several files
+// after each other are joined as the shards of a model too.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +45,21 @@ void use(const gguf::file& file, std::span<const std::byte> image) {
     static_cast<void>(kept);
     require(file.near_names("blk.0", 3).size() <= 3);
     file.metadata_string("general.name");
-    file.metadata_u32("general.alignment");
+    file.metadata_integer("general.alignment");
+}
+
+/// The bytes as files after each other: each begins with the magic.
+std::vector<gguf::file> shards_of(std::span<const std::byte> image) {
+    constexpr std::size_t most = 8;
+    constexpr std::string_view magic = "GGUF";
+    const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
+    std::vector<gguf::file> shards;
+    for (std::size_t first = 0; first < text.size() && shards.size() < most;) {
+        const std::size_t next = std::min(text.find(magic, first + 1), text.size());
+        shards.push_back(gguf::file::parse(image.subspan(first, next - first)));
+        first = next;
+    }
+    return shards;
 }
 
 } // namespace
@@ -53,6 +68,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto image = std::as_bytes(std::span(data, size));
     try {
         use(gguf::file::parse(image), image);
+        if (const auto shards = shards_of(image); shards.size() > 1) {
+            use(gguf::file::join(shards), image);
+        }
     } catch (const gguf::error& refusal) {
         require(std::ranges::all_of(std::string_view(refusal.what()),
                                     [](char c) { return c >= 0x20 && c <= 0x7e; }));

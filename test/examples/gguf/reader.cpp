@@ -202,6 +202,21 @@ bool survives(const bytes& stored) {
     }
 }
 
+// A shard that the Python package gguf wrote.
+std::filesystem::path shard_of_others(int number) {
+    return KQ_TEST_DATA "/gguf/split-0000" + std::to_string(number) + "-of-00003.gguf";
+}
+
+// A shard with a tensor.
+image shard(std::uint16_t index, std::uint16_t count, std::string_view name,
+            std::uint32_t all_tensors = 2) {
+    image built;
+    built.header(1, 3).key("split.no", 2).number(index).key("split.count", 2).number(count);
+    built.key("split.tensors.count", 5).number(all_tensors);
+    built.tensor(name, {4}, i8, data_offset).pad(32).zeros(4);
+    return built;
+}
+
 gguf::writer two_tensors() {
     gguf::writer built;
     built.add_string("general.name", "two tensors");
@@ -313,25 +328,37 @@ TEST_CASE("only metadata that holds a string is given as a string") {
     CHECK_FALSE(read.metadata_string("general.nam"));
 }
 
-TEST_CASE("only metadata that holds a u32 is given as a u32") {
+TEST_CASE("only metadata that holds an integer is given as an integer, of any width") {
     gguf::writer out;
     out.add_u32("count", 0xfedcba98);
     out.add_string("word", "4");
     const auto written = out.finish();
     const auto read = gguf::file::parse(written);
-    CHECK(read.metadata_u32("count") == 0xfedcba98);
+    CHECK(read.metadata_integer("count") == 0xfedcba98);
     CHECK_FALSE(read.metadata_string("count"));
-    CHECK_FALSE(read.metadata_u32("word"));
-    CHECK_FALSE(read.metadata_u32("none"));
+    CHECK_FALSE(read.metadata_integer("word"));
+    CHECK_FALSE(read.metadata_integer("none"));
     image built;
-    built.header(0, 3).key("i32", 5).number(std::uint32_t{1});
-    built.key("u64", 10).number(std::uint64_t{1});
+    built.header(0, 12);
+    built.key("u8", u8_value).number(std::uint8_t{0xfe}).key("i8", 1).number(std::uint8_t{0xfe});
+    built.key("u16", 2).number(std::uint16_t{0xfffe}).key("i16", 3).number(std::uint16_t{0xfffe});
+    built.key("i32", 5).number(0xfffffffeu).key("f32", 6).number(1u);
+    built.key("bool", 7).number(std::uint8_t{1}).key("i64", 11).number(huge - 1);
+    built.key("u64", u64_value).number(huge / 2).key("too large", u64_value).number(huge / 2 + 1);
+    built.key("f64", 12).number(std::uint64_t{1});
     built.key("general.alignment", u32_value).number(std::uint32_t{64});
     const auto stored = built.stored();
     const auto other = gguf::file::parse(stored);
-    CHECK_FALSE(other.metadata_u32("i32"));
-    CHECK_FALSE(other.metadata_u32("u64"));
-    CHECK(other.metadata_u32("general.alignment") == 64);
+    CHECK(other.metadata_integer("u8") == 0xfe);
+    CHECK(other.metadata_integer("u16") == 0xfffe);
+    for (const auto* const key : {"i8", "i16", "i32", "i64"}) {
+        CHECK(other.metadata_integer(key) == -2);
+    }
+    CHECK(other.metadata_integer("u64") == std::numeric_limits<std::int64_t>::max());
+    for (const auto* const key : {"f32", "bool", "too large", "f64"}) {
+        CHECK_FALSE(other.metadata_integer(key));
+    }
+    CHECK(other.metadata_integer("general.alignment") == 64);
 }
 
 TEST_CASE("general.alignment moves the data section and the offsets") {
@@ -414,6 +441,132 @@ TEST_CASE("untrusted text is printed in one short line of printable ASCII") {
     image built;
     built.header(1, 0).tensor("a\nb\x1b", {33}, q4_0, 0);
     CHECK_THAT(refusal(built), Catch::StartsWith(R"(tensor "a\x0ab\x1b": row length 33)"));
+}
+
+TEST_CASE("any shard opens the whole model, and a tensor is found wherever it is") {
+    for (const int number : {1, 2, 3}) {
+        const auto read = gguf::file::open(shard_of_others(number));
+        REQUIRE(read.tensors().size() == 2);
+        CHECK(read.tensors()[0].name == "first.weight");
+        CHECK(read.tensors()[1].name == "second.weight");
+        CHECK(read.find("first.weight") == &read.tensors()[0]);
+        CHECK(read.find("second.weight")->bytes.size() == 5 * 2 * 18);
+        CHECK(read.metadata_string("general.architecture") == "none");
+        CHECK(read.metadata_integer("split.no") == 0);
+        REQUIRE(read.paths().size() == 3);
+        CHECK(read.paths()[0] == shard_of_others(1));
+        CHECK(read.paths()[2] == shard_of_others(3));
+        CHECK(sum(read) > 0);
+    }
+}
+
+TEST_CASE("shards that are missing are named") {
+    const temporary_path place;
+    std::filesystem::create_directory(place.path());
+    const auto put = [&](int number) {
+        const auto from = shard_of_others(number);
+        std::filesystem::copy(from, place.path() / from.filename());
+        return place.path() / from.filename();
+    };
+    const auto second = put(2);
+    CHECK(open_refusal(second) == "file \"" + second.string() +
+                                      "\": belongs to a split model of 3 files, 2 are missing: "
+                                      "\"split-00001-of-00003.gguf\", "
+                                      "\"split-00003-of-00003.gguf\"");
+    put(3);
+    CHECK_THAT(open_refusal(second),
+               Catch::EndsWith("1 is missing: \"split-00001-of-00003.gguf\""));
+    put(1);
+    CHECK(open_refusal(second) == "");
+}
+
+TEST_CASE("a shard of another name is refused with the name that it needs") {
+    const temporary_path renamed;
+    std::filesystem::copy(shard_of_others(2), renamed.path());
+    CHECK(open_refusal(renamed.path()) ==
+          "file " + renamed.quoted() +
+              ": is file 2 of 3 of a split model, its name must end with "
+              "\"-00002-of-00003.gguf\"");
+}
+
+TEST_CASE("a shard that is damaged, or of another place, is refused by its name") {
+    const temporary_path place;
+    std::filesystem::create_directory(place.path());
+    for (const int number : {1, 2}) {
+        std::filesystem::copy(shard_of_others(number), place.path());
+    }
+    const auto third = place.path() / shard_of_others(3).filename();
+    std::filesystem::copy(shard_of_others(2), third);
+    const auto first = place.path() / shard_of_others(1).filename();
+    CHECK(open_refusal(first) == "shard 3 of 3: its metadata say that it is shard 2 of 3");
+    std::ofstream(third) << "GGUF";
+    CHECK(open_refusal(first) ==
+          "file \"" + third.string() + "\": header: version needs 4 bytes, 0 are left in the file");
+}
+
+TEST_CASE("shards in memory are joined if they are those of one model") {
+    const auto joined = [](const std::vector<image>& images) {
+        std::vector<gguf::file> shards;
+        for (const auto& stored : images) {
+            shards.push_back(gguf::file::own(stored.stored()));
+        }
+        try {
+            gguf::file::join(shards);
+        } catch (const gguf::error& failure) {
+            return std::string(failure.what());
+        }
+        return std::string();
+    };
+    CHECK(joined({shard(0, 2, "a"), shard(1, 2, "b")}) == "");
+    CHECK(joined({image().header(0, 0)}) == "");
+    CHECK(joined({shard(1, 2, "b"), shard(0, 2, "a")}) ==
+          "shard 1 of 2: its metadata say that it is shard 2 of 2");
+    CHECK(joined({shard(0, 3, "a"), shard(1, 3, "b")}) ==
+          "shard 1 of 2: its metadata say that it is shard 1 of 3");
+    CHECK(joined({shard(0, 2, "a"), image().header(0, 0)}) ==
+          "shard 2 of 2: its metadata say that it is shard 1 of 1");
+    CHECK(joined({shard(0, 2, "a"), shard(1, 2, "a")}) ==
+          "tensor \"a\": name appears more than once");
+    CHECK(joined({shard(0, 2, "a", 3), shard(1, 2, "b", 3)}) ==
+          "metadata \"split.tensors.count\": is 3, but the shards hold 2 tensors");
+}
+
+TEST_CASE("a split of 65536 files or of a number outside its count is refused") {
+    const temporary_path stored;
+    const auto refusal_of = [&](const image& written) {
+        stored.write(written.stored());
+        return open_refusal(stored.path());
+    };
+    CHECK(refusal_of(shard(0, 1, "a")) == "");
+    CHECK(refusal_of(shard(7, 0, "a")) == "");
+    CHECK(refusal_of(shard(3, 3, "a")) ==
+          "metadata \"split.no\": 3 is not 0 to 2, which \"split.count\" asks for");
+    image many;
+    many.header(0, 1).key("split.count", u32_value).number(65536u);
+    CHECK(refusal_of(many) == "metadata \"split.count\": 65536 is more than 65535");
+    image nameless;
+    nameless.header(0, 1).key("split.count", 2).number(std::uint16_t{2});
+    CHECK(refusal_of(nameless) ==
+          "metadata \"split.no\": nothing is not 0 to 1, which \"split.count\" asks for");
+}
+
+TEST_CASE("files that the Python package gguf wrote are read, whatever kq cannot multiply") {
+    const std::filesystem::path place = KQ_TEST_DATA "/gguf";
+    const auto marked = gguf::file::open(place / "marked.gguf");
+    REQUIRE(marked.tensors().size() == 3);
+    CHECK(marked.find("__marker__")->bytes.empty());
+    CHECK(marked.find("counting.weight")->bytes.size() == 3 * 34);
+    CHECK(marked.find("scale")->dimensions.empty());
+    CHECK(marked.find("scale")->bytes.size() == 4);
+
+    const auto mixed = gguf::file::open(place / "mixed.gguf");
+    REQUIRE(mixed.tensors().size() == 7);
+    CHECK(mixed.find("conv.weight")->dimensions == std::vector<std::uint64_t>{2, 1, 2, 2, 3});
+    CHECK(mixed.find("conv.weight")->bytes.size() == 4 * 24);
+    CHECK(mixed.find("unknown.weight")->type == 139);
+    CHECK(mixed.find("unknown.weight")->bytes.size() == 64);
+    CHECK(std::to_integer<int>(mixed.find("unknown.weight")->bytes[49]) == 49);
+    CHECK(mixed.find("\u5c42.0.weight")->bytes.size() == 3 * 22);
 }
 
 TEST_CASE("a path that is missing, not a regular file, empty or unreadable is refused") {

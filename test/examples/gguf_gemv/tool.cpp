@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -152,6 +153,11 @@ std::vector<kq::q8_0::block> counting_blocks() {
         std::ranges::fill(blocks[r].q, static_cast<std::int8_t>(r + 1));
     }
     return blocks;
+}
+
+/// A file that the Python package gguf wrote.
+std::string of_others(const std::string& name) {
+    return KQ_TEST_DATA "/gguf/" + name;
 }
 
 constexpr auto q8_0 = static_cast<std::uint32_t>(kq::encoding::q8_0);
@@ -344,6 +350,100 @@ TEST_CASE("a file cut short is refused in the reader's words") {
     write(place.at("cut.gguf"), image);
     require_refusal(run({place.at("cut.gguf"), "--list"}),
                     {"model", "tensor \"counting\"", "outside the file"});
+}
+
+TEST_CASE("any shard of a split model multiplies the tensors of all, under the name of the first") {
+    const std::string first = of_others("split-00001-of-00003.gguf");
+    for (const auto* const shard : {"1", "2", "3"}) {
+        const std::string path = of_others(std::string("split-0000") + shard + "-of-00003.gguf");
+        const json all = json_from({path, "--device", "host", "--check", "--json"});
+        CHECK(all.at("model") == first);
+        REQUIRE(all.at("results").size() == 2);
+        CHECK(all.at("results").at(0).at("tensor") == "first.weight");
+        CHECK(all.at("results").at(1).at("tensor") == "second.weight");
+        const json one =
+            json_from({path, "--device", "host", "--tensor", "second.weight", "--check", "--json"});
+        CHECK(one.at("results").at(0).at("n") == 5);
+        CHECK(json_from({path, "--list", "--json"}).at("tensors").size() == 2);
+    }
+}
+
+TEST_CASE("a missing shard is named, and no shard is overwritten") {
+    const scratch place;
+    const auto copy = [&](const std::string& name) { fs::copy(of_others(name), place.path()); };
+    copy("split-00001-of-00003.gguf");
+    copy("split-00003-of-00003.gguf");
+    const std::string third = place.at("split-00003-of-00003.gguf");
+    require_refusal(run({third, "--list"}), {"model", "3 files", "split-00002-of-00003.gguf"});
+    copy("split-00002-of-00003.gguf");
+    require_refusal(run({place.at("split-00001-of-00003.gguf"), "--tensor", "second.weight",
+                         "--output", third}),
+                    {"output", "is an input too"});
+}
+
+TEST_CASE("what kq cannot multiply is listed with its reason and skipped") {
+    const auto reasons_of = [](const std::string& name) {
+        std::map<std::string, std::string> reasons;
+        const json list = json_from({of_others(name), "--list", "--json"});
+        for (const json& tensor : list.at("tensors")) {
+            reasons[tensor.at("name")] = tensor.value("reason", "");
+        }
+        return reasons;
+    };
+    const std::string f32 = "f32 is not a block encoding kq multiplies";
+    CHECK(reasons_of("marked.gguf") ==
+          std::map<std::string, std::string>{
+              {"__marker__", "dimension 0 is zero"}, {"counting.weight", ""}, {"scale", f32}});
+    CHECK(reasons_of("mixed.gguf") ==
+          std::map<std::string, std::string>{
+              {"norm.weight", f32},
+              {"q4_1.weight", "q4_1 is not a block encoding kq multiplies"},
+              {"q8_0.weight", ""},
+              {"conv.weight", f32},
+              {"unknown.weight", "type 139 is unknown"},
+              {"\u5c42.0.weight", ""},
+              {"norm2.weight", f32}});
+    const json marked =
+        json_from({of_others("marked.gguf"), "--device", "host", "--check", "--json"});
+    CHECK(marked.at("results").size() == 1);
+    CHECK(marked.at("skipped") == 2);
+    const json mixed =
+        json_from({of_others("mixed.gguf"), "--device", "host", "--check", "--json"});
+    CHECK(mixed.at("results").size() == 2);
+    CHECK(mixed.at("skipped") == 5);
+    require_refusal(run({of_others("mixed.gguf"), "--tensor", "unknown.weight"}),
+                    {"tensor", "type 139 is unknown"});
+    require_refusal(run({of_others("marked.gguf"), "--tensor", "__marker__"}),
+                    {"tensor", "dimension 0 is zero"});
+    const outcome list = run({of_others("marked.gguf"), "--list"});
+    CHECK_THAT(list.out, Catch::Contains("scalar"));
+}
+
+TEST_CASE("blocks of five dimensions are skipped") {
+    const scratch place;
+    const auto blocks = counting_blocks();
+    gguf::writer out;
+    out.add_tensor("five", {32, 1, 1, 1, 3}, q8_0, std::as_bytes(std::span(blocks)));
+    out.add_tensor("four", {32, 1, 1, 3}, q8_0, std::as_bytes(std::span(blocks)));
+    write(place.at("model.gguf"), out.finish());
+    const json list = json_from({place.at("model.gguf"), "--list", "--json"});
+    CHECK(list.at("tensors").at(0).at("reason") == "5 dimensions are more than 4");
+    const json all = json_from({place.at("model.gguf"), "--device", "host", "--check", "--json"});
+    REQUIRE(all.at("results").size() == 1);
+    CHECK(all.at("results").at(0).at("tensor") == "four");
+}
+
+TEST_CASE("tensors that overlap are refused by name") {
+    const scratch place;
+    auto image = counting_model();
+    const std::string offset("\x80\0\0\0\0\0\0\0", 8); // of the second tensor
+    const auto found = std::ranges::search(
+        image, offset, [](std::byte a, char b) { return static_cast<char>(a) == b; });
+    REQUIRE(!found.empty());
+    found.front() = std::byte{0x40};
+    write(place.at("model.gguf"), image);
+    require_refusal(run({place.at("model.gguf"), "--list"}),
+                    {"model", "tensor \"experts\" overlaps tensor \"counting\""});
 }
 
 TEST_CASE("a model with nothing to multiply is refused") {
