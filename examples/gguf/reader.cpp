@@ -268,6 +268,46 @@ void locate_all(std::span<const std::byte> data, std::vector<tensor>& tensors,
     }
 }
 
+// A character of UTF-8; of no bytes if there is none.
+struct character {
+    std::size_t size;
+    char32_t code;
+};
+
+// The one that a text begins with, which is not empty.
+character first_character(std::string_view text) {
+    const auto lead = static_cast<unsigned char>(text.front());
+    if (lead < 0x80) {
+        return {1, lead};
+    }
+    const std::size_t size = lead < 0xc0   ? 0
+                             : lead < 0xe0 ? 2
+                             : lead < 0xf0 ? 3
+                             : lead < 0xf8 ? 4
+                                           : 0;
+    if (size == 0 || size > text.size()) {
+        return {0, 0};
+    }
+    char32_t code = lead & (0x7f >> size);
+    for (const char c : text.substr(1, size - 1)) {
+        if ((c & 0xc0) != 0x80) {
+            return {0, 0};
+        }
+        code = code << 6 | (c & 0x3f);
+    }
+    // Neither longer than needed, nor half of a pair, nor beyond the last one.
+    constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const bool valid = code >= least[size] && (code < 0xd800 || code > 0xdfff) && code <= 0x10ffff;
+    return valid ? character{size, code} : character{0, 0};
+}
+
+// Whether a terminal may obey a character instead of showing it, or shows nothing.
+bool is_control(char32_t code) {
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
+           code == 0xfeff;
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -288,22 +328,25 @@ std::string printable(std::string_view text) {
     constexpr std::size_t longest = 160;
     constexpr std::string_view digits = "0123456789abcdef";
     std::string result = "\"";
-    for (const char c : text) {
+    while (!text.empty()) {
         if (result.size() > longest) {
             return result + "\"...";
         }
-        const auto code = static_cast<unsigned char>(c);
-        if (code < 0x20 || code > 0x7e) {
-            result += "\\x";
-            result += digits[code >> 4];
-            result += digits[code & 15];
+        const auto [size, code] = first_character(text);
+        if (size == 0 || is_control(code)) {
+            for (const char c : text.substr(0, std::max<std::size_t>(size, 1))) {
+                result += "\\x";
+                result += digits[static_cast<unsigned char>(c) >> 4];
+                result += digits[c & 15];
+            }
         } else {
             // So that the text cannot seem to end early or to hold an escape.
-            if (c == '"' || c == '\\') {
+            if (code == '"' || code == '\\') {
                 result += '\\';
             }
-            result += c;
+            result += text.substr(0, size);
         }
+        text.remove_prefix(std::max<std::size_t>(size, 1));
     }
     return result + '"';
 }

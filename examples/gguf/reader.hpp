@@ -24,8 +24,9 @@ struct error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The text in double quotes, safe to print whatever it holds: bytes that are not printable
-/// ASCII are written as \xNN, and after about 160 characters the rest becomes three dots.
+/// The text in double quotes, safe to print whatever it holds: UTF-8 as it is, but bytes of control
+/// characters and those that are not UTF-8 as \xNN, and after about 160 bytes the rest becomes
+/// three dots.
 std::string printable(std::string_view text);
 
 /// One tensor of a file.

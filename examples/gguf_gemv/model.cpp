@@ -70,10 +70,21 @@ weight weight_of(const gguf::tensor& tensor) {
             1};
 }
 
+/// The tensor of that name, or whose name is printed like that; or a null pointer.
+const gguf::tensor* find_printed(const gguf::file& model, const std::string& name) {
+    if (const gguf::tensor* const found = model.find(name)) {
+        return found;
+    }
+    const auto found = std::ranges::find(model.tensors(), '"' + name + '"', [](const auto& tensor) {
+        return gguf::printable(tensor.name);
+    });
+    return found != model.tensors().end() ? &*found : nullptr;
+}
+
 /// The tensor that an option names. Throws input_error if kq cannot multiply it.
 const gguf::tensor& find_tensor(const gguf::file& model, const std::string& field,
                                 const std::string& name) {
-    if (const gguf::tensor* const found = model.find(name)) {
+    if (const gguf::tensor* const found = find_printed(model, name)) {
         if (const std::string reason = refusal(*found); !reason.empty()) {
             throw input_error(field, gguf::printable(name) + " cannot be multiplied: " + reason);
         }

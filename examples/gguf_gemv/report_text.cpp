@@ -16,9 +16,14 @@ std::string formatted(const char* format, double number) {
     return text;
 }
 
-std::string left(std::string text, std::size_t width) {
-    text.resize(std::max(text.size(), width), ' ');
-    return text;
+/// How many characters of UTF-8 a text has.
+std::size_t length_of(const std::string& text) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::string left(const std::string& text, std::size_t width) {
+    return text + std::string(width - std::min(width, length_of(text)), ' ');
 }
 
 std::string right(const std::string& text, std::size_t width) {
@@ -36,7 +41,7 @@ template <class Items, class Name>
 std::size_t name_width(const Items& items, const Name& name_of) {
     std::size_t width = 0;
     for (const auto& item : items) {
-        width = std::max(width, name_of(item).size());
+        width = std::max(width, length_of(name_of(item)));
     }
     return std::min(width, widest_name);
 }

@@ -21,11 +21,16 @@ void require(bool holds) {
     }
 }
 
+bool is_printable(std::string_view text) {
+    return std::ranges::none_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
 void use(const gguf::file& file, std::span<const std::byte> image) {
     unsigned sum = 0;
     std::vector<std::span<const std::byte>> taken; // no byte is two tensors'
     for (const gguf::tensor& tensor : file.tensors()) {
         require(file.find(tensor.name) == &tensor);
+        require(is_printable(gguf::printable(tensor.name)));
         require(tensor.dimensions.size() <= 64);
         require(!gguf::type_name(tensor.type).empty());
         require(tensor.bytes.data() >= image.data() &&
@@ -72,8 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             use(gguf::file::join(shards), image);
         }
     } catch (const gguf::error& refusal) {
-        require(std::ranges::all_of(std::string_view(refusal.what()),
-                                    [](char c) { return c >= 0x20 && c <= 0x7e; }));
+        require(is_printable(refusal.what()));
     }
     return 0;
 }

@@ -197,8 +197,8 @@ bool survives(const bytes& stored) {
         read.near_names("blk.0", 3);
         return true;
     } catch (const gguf::error& failure) {
-        return std::ranges::all_of(std::string_view(failure.what()),
-                                   [](char c) { return c >= 0x20 && c <= 0x7e; });
+        return std::ranges::none_of(std::string_view(failure.what()),
+                                    [](unsigned char c) { return c < 0x20 || c == 0x7f; });
     }
 }
 
@@ -428,7 +428,31 @@ TEST_CASE("near names come in the order of their edit distance, at most as many 
     CHECK(read.near_names(std::string(129, 'a'), 3).empty());
 }
 
-TEST_CASE("untrusted text is printed in one short line of printable ASCII") {
+TEST_CASE("UTF-8 is printed as it is, but for what a terminal would not show") {
+    for (const std::string_view shown : {"\u5c42.0", "\u00e9\u00a0", "\u07ff\u0800\uffff",
+                                         "\U0001f600", "\U0010ffff", "\xed\x9f\xbf\xee\x80\x80"}) {
+        CHECK(gguf::printable(shown) == '"' + std::string(shown) + '"');
+    }
+    CHECK(gguf::printable("\xc2\x80\xc2\x9f") == R"("\xc2\x80\xc2\x9f")");
+    CHECK(gguf::printable("a\u202eb\u200b\ufeff") == R"("a\xe2\x80\xaeb\xe2\x80\x8b\xef\xbb\xbf")");
+    // Too long for their numbers, half of a pair, too large, cut short, and a continuation alone.
+    CHECK(gguf::printable("\xc0\xaf") == R"("\xc0\xaf")");
+    CHECK(gguf::printable("\xe0\x80\xaf") == R"("\xe0\x80\xaf")");
+    CHECK(gguf::printable("\xed\xa0\x80") == R"("\xed\xa0\x80")");
+    CHECK(gguf::printable("\xf4\x90\x80\x80") == R"("\xf4\x90\x80\x80")");
+    CHECK(gguf::printable("\xff\xfe") == R"("\xff\xfe")");
+    CHECK(gguf::printable("a\xe5\xb1") == R"("a\xe5\xb1")");
+    CHECK(gguf::printable("\xe5\xb1z") == R"("\xe5\xb1z")");
+    CHECK(gguf::printable("\x82") == R"("\x82")");
+    // Whole characters only before the dots.
+    std::string many;
+    for (int i = 0; i < 100; ++i) {
+        many += "\u5c42";
+    }
+    CHECK(gguf::printable(many) == '"' + many.substr(0, 54 * 3) + "\"...");
+}
+
+TEST_CASE("untrusted text is printed in one short line without control characters") {
     CHECK(gguf::printable("blk.0") == "\"blk.0\"");
     CHECK(gguf::printable("") == "\"\"");
     CHECK(gguf::printable("a\n\x1b[31m\x7f\xc3") == R"("a\x0a\x1b[31m\x7f\xc3")");

@@ -419,6 +419,25 @@ TEST_CASE("what kq cannot multiply is listed with its reason and skipped") {
     CHECK_THAT(list.out, Catch::Contains("scalar"));
 }
 
+TEST_CASE("a name can be given as it is printed, UTF-8 and control characters included") {
+    const scratch place;
+    const auto blocks = counting_blocks();
+    gguf::writer out;
+    for (const std::string name : {"\u5c42.0", "a\nb", "\xff"}) {
+        out.add_tensor(name, {32, 3}, q8_0, std::as_bytes(std::span(blocks)));
+    }
+    const std::string model = place.at("model.gguf");
+    write(model, out.finish());
+    for (const std::string printed : {"\u5c42.0", "a\\x0ab", "\\xff"}) {
+        const outcome list = run({model, "--list"});
+        CHECK_THAT(list.out, Catch::Contains('"' + printed + '"'));
+        const outcome ran = run({model, "--device", "host", "--tensor", printed});
+        CHECK(ran.code == 0);
+        CHECK_THAT(ran.out, Catch::Contains('"' + printed + '"'));
+    }
+    CHECK(run({model, "--device", "host", "--tensor", "a\nb"}).code == 0);
+}
+
 TEST_CASE("blocks of five dimensions are skipped") {
     const scratch place;
     const auto blocks = counting_blocks();
