@@ -16,6 +16,7 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -246,7 +247,7 @@ TEST_CASE("every wrong argument is refused with one line that names the field an
         {{"--policy", "subwarp"}, {"policy", "is not one of tuned, warp"}},
         {{"--ids", "0"}, {"ids", "needs --tensor, or --gate and --up"}},
         {{"--experts"}, {"experts", "needs --tensor, or --gate and --up"}},
-        {{"--experts=no"}, {"experts", "flag"}},
+        {{"--experts=no"}, {"experts: takes no value\n"}},
         {{"--tensor", "q4_k.weight", "--ids", "0"},
          {"experts", "\"q4_k.weight\" of shape 512 x 2048", "three dimensions"}},
         {{"--tensor", "q4_k.weight", "--experts"}, {"experts", "three dimensions"}},
@@ -284,8 +285,9 @@ TEST_CASE("every wrong argument is refused with one line that names the field an
         {{"--batch", "2.5"}, {"batch", "is not an integer from 1"}},
         {{"--batch", "99999999999999999999"}, {"batch", "is not an integer from 1"}},
         {{"--batch", "1000000000000"}, {"batch", "too many", "2^30 bytes"}},
-        {{"--batch"}, {"batch", "missing"}},
-        {{"--batch", "1", "--batch", "2"}, {"batch", "received 2"}},
+        {{"--batch"}, {"batch: needs a value\n"}},
+        {{"--batch", "1", "--batch", "2"}, {"batch: must be given once at most\n"}},
+        {{"--tensor", "a", "--tensor", "b"}, {"tensor: must be given once at most\n"}},
         {{"--seed", "-1"}, {"seed", "is not an integer from 0"}},
         {{"--seed", "x"}, {"seed", "is not an integer from 0"}},
         {{"--seed", "18446744073709551616"}, {"seed", "is not an integer from 0"}},
@@ -302,13 +304,15 @@ TEST_CASE("every wrong argument is refused with one line that names the field an
         {{"--list", "--output", output}, {"list", "--output"}},
         {{"--list", "--ids", "0"}, {"list", "--ids"}},
         {{"--list", "--gate", "gate.weight"}, {"list", "--gate"}},
-        {{"--check=no"}, {"check", "flag"}},
+        {{"--check=no"}, {"check: takes no value\n"}},
         {{"--fast"}, {"\"--fast\"", "neither an option"}},
         {{place.at("a.gguf"), place.at("b.gguf")}, {"b.gguf", "neither an option"}},
         {{"--tensor", "q4_k.weight", "--output", place.at("")}, {"output", "has no name"}},
         {{"--tensor", "q4_k.weight", "--output", place.at(".")}, {"output", "regular file"}},
         {{"--tensor", "q4_k.weight", "--output", place.at("no/y")}, {"output", "No such file"}},
         {{"--tensor", "q4_k.weight", "--output", "/dev/full"}, {"output", "regular file"}},
+        {{"--tensor", "q4_k.weight", "--output", "-"},
+         {"output", "standard output has the report"}},
         {{"--tensor", "q4_k.weight", "--activation", rows, "--output", rows},
          {"output", "is an input too"}},
         {{"--tensor", "q4_k.weight", "--output", output, "--policy", "best"}, {"policy"}},
@@ -493,6 +497,14 @@ TEST_CASE("help names every option and how time is measured") {
           "--output", "--check", "--json", "L2 cache", "median", "--gate", "--up", "--experts",
           "--ids", "prefetch<4>"}) {
         CHECK_THAT(help.out, Catch::Contains(word));
+    }
+}
+
+TEST_CASE("help fits into 80 columns") {
+    std::istringstream lines(run({"--help"}).out);
+    for (std::string line; std::getline(lines, line);) {
+        INFO(line);
+        CHECK(line.size() <= 80);
     }
 }
 
