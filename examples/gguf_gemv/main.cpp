@@ -5,6 +5,7 @@
 #include "options.hpp"
 #include "output_file.hpp"
 #include "policies.hpp"
+#include "progress.hpp"
 #include "report.hpp"
 
 #include <algorithm>
@@ -107,28 +108,35 @@ int run(const options& chosen) {
         print(chosen.json ? json_list_of(model, model_name) : text_list_of(model));
         return success;
     }
-    const auto weights = choose_weights(model, chosen.weights);
+    const choice chosen_tensors = choose_weights(model, chosen.weights);
+    const auto& weights = chosen_tensors.weights;
     activation numbers(chosen.activation, chosen.seed);
     // Every refusal comes before the first product.
-    const auto ids = ids_for(weights.front(), chosen);
-    const auto batch = ids.empty() ? chosen.batch : std::optional(std::ssize(ids));
+    std::vector<std::vector<std::int32_t>> ids;
     std::vector<std::int64_t> batches;
     for (const weight& w : weights) {
-        batches.push_back(numbers.rows_for(w, batch));
+        ids.push_back(ids_for(w, chosen));
+        batches.push_back(numbers.rows_for(
+            w, ids.back().empty() ? chosen.batch : std::optional(std::ssize(ids.back()))));
     }
     auto output = open_output(chosen, model, weights.size());
 
-    const auto refused = std::ranges::count_if(
-        model.tensors(), [](const gguf::tensor& t) { return !refusal(t).empty(); });
     report all{model_name,
+               std::max(files.size(), std::size_t{1}),
                choose_device(chosen.device),
                policy_name(known_policies[chosen.policy]),
-               chosen.weights.is_named() ? 0 : static_cast<std::size_t>(refused),
+               chosen_tensors.skipped,
                {}};
+    if (!chosen.json) {
+        print(text_head(all));
+    }
+    const std::size_t width = name_width(weights);
+    progress shown(weights.size());
     product_result result;
     for (std::size_t i = 0; i < weights.size(); ++i) {
         const weight& w = weights[i];
         const std::int64_t m = batches[i];
+        shown.show(i, names_of(w));
         const aligned_bytes blocks(w.tensor->bytes);
         const aligned_bytes up_blocks(w.up != nullptr ? w.up->bytes : std::span<const std::byte>());
         const product p{w.encoding,
@@ -140,20 +148,24 @@ int run(const options& chosen) {
                         w.k,
                         m,
                         w.experts,
-                        ids};
+                        ids[i]};
         result = all.where.is_gpu ? multiply_on_gpu(p, chosen.policy)
                                   : multiply_on_host(p, chosen.policy);
-        outcome o{w, m, ids, p.bytes_read(), result.seconds, result.cold, std::nullopt};
+        outcome o{w, m, ids[i], p.bytes_read(), result.seconds, result.cold, std::nullopt};
         if (chosen.check) {
             o.check = check_product(p, result.output, numbers.is_generated(), chosen.seed);
         }
         all.outcomes.push_back(o);
+        shown.clear();
+        if (!chosen.json) {
+            print(text_line(o, all, width));
+        }
     }
     const bool failed = std::ranges::any_of(all.outcomes, &outcome::failed);
     if (output && !failed) {
         output->finish(result.output);
     }
-    print(chosen.json ? json_of(all) : text_of(all));
+    print(chosen.json ? json_of(all) : text_summary(all));
     return failed ? check_failed : success;
 }
 

@@ -200,7 +200,8 @@ options parse_options(int argc, const char* const* argv) {
     app.add_option("model", chosen.model, "the GGUF file")->type_name("MODEL.gguf");
     app.add_flag("--list", chosen.list, "list the tensors and whether kq can multiply them")
         ->disable_flag_override();
-    app.add_option("--tensor", chosen.weights.tensor, "multiply this tensor only")
+    app.add_option("--tensor", chosen.weights.tensor,
+                   "multiply this tensor only, or those that match a glob such as 'blk.0.*'")
         ->type_name("NAME");
     app.add_option("--gate", chosen.weights.gate, "multiply this gate and its up, fused by silu")
         ->type_name("NAME");

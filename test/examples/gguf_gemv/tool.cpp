@@ -22,8 +22,10 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,9 +68,9 @@ struct outcome {
     std::string err;
 };
 
-/// Runs the tool in the environment of this process, with `setting` put before it.
-outcome run(const arguments& given, std::string setting = "KQ_TOOL_TEST=1") {
-    const scratch captured;
+/// Starts the tool in the environment of this process, with `setting` put before it.
+pid_t start(const arguments& given, const std::string& out, const std::string& err,
+            std::string setting = "KQ_TOOL_TEST=1") {
     arguments words{KQ_TOOL};
     words.insert(words.end(), given.begin(), given.end());
     std::vector<char*> argv;
@@ -84,8 +86,6 @@ outcome run(const arguments& given, std::string setting = "KQ_TOOL_TEST=1") {
 
     posix_spawn_file_actions_t actions;
     REQUIRE(::posix_spawn_file_actions_init(&actions) == 0);
-    const std::string out = captured.at("out");
-    const std::string err = captured.at("err");
     constexpr int mode = O_WRONLY | O_CREAT | O_TRUNC;
     REQUIRE(::posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), mode, 0600) == 0);
     REQUIRE(::posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), mode, 0600) == 0);
@@ -93,6 +93,15 @@ outcome run(const arguments& given, std::string setting = "KQ_TOOL_TEST=1") {
     REQUIRE(::posix_spawn(&child, KQ_TOOL, &actions, nullptr, argv.data(), environment.data()) ==
             0);
     ::posix_spawn_file_actions_destroy(&actions);
+    return child;
+}
+
+/// Runs the tool in the environment of this process, with `setting` put before it.
+outcome run(const arguments& given, const std::string& setting = "KQ_TOOL_TEST=1") {
+    const scratch captured;
+    const std::string out = captured.at("out");
+    const std::string err = captured.at("err");
+    const pid_t child = start(given, out, err, setting);
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(out), content_of(err)};
@@ -547,6 +556,128 @@ TEST_CASE("every encoding passes the check on the host") {
 #define KQ_ENTRY(name, gguf_type) CHECK(std::ranges::count(encodings, #name) >= 1);
     KQ_ENCODINGS(KQ_ENTRY)
 #undef KQ_ENTRY
+}
+
+TEST_CASE("a glob chooses the tensors that match it and that kq multiplies") {
+    const json some = json_from({"--device", "host", "--tensor", "q[45]_k.*", "--json"});
+    REQUIRE(some.at("results").size() == 2);
+    CHECK(some.at("results").at(0).at("tensor") == "q4_k.weight");
+    CHECK(some.at("results").at(1).at("tensor") == "q5_k.weight");
+    CHECK(some.at("skipped") == 0);
+    const json mixed =
+        json_from({of_others("mixed.gguf"), "--device", "host", "--tensor", "*.weight", "--json"});
+    CHECK(mixed.at("results").size() == 2);
+    CHECK(mixed.at("skipped") == 5);
+    const json experts = json_from(
+        {"--device", "host", "--tensor", "experts.*", "--ids", "3,0", "--check", "--json"});
+    REQUIRE(experts.at("results").size() == 2);
+    CHECK(experts.at("results").at(1).at("ids") == json{3, 0});
+    require_refusal(run({"--tensor", "norm*"}),
+                    {"tensor", "\"norm*\" matches no tensor that kq multiplies, but 1 f32"});
+    require_refusal(run({"--tensor", "none*"}), {"tensor", "\"none*\" is not in the model"});
+    require_refusal(run({"--tensor", "q*", "--experts"}), {"experts", "three dimensions"});
+    require_refusal(run({"--gate", "gate.*", "--up", "up.weight"}), {"gate", "not in the model"});
+}
+
+TEST_CASE("a tensor whose name is a glob is chosen by its name alone") {
+    const scratch place;
+    const auto blocks = counting_blocks();
+    gguf::writer out;
+    for (const std::string name : {"*", "other"}) {
+        out.add_tensor(name, {32, 3}, q8_0, std::as_bytes(std::span(blocks)));
+    }
+    write(place.at("model.gguf"), out.finish());
+    const json one =
+        json_from({place.at("model.gguf"), "--device", "host", "--tensor", "*", "--json"});
+    REQUIRE(one.at("results").size() == 1);
+    CHECK(one.at("results").at(0).at("tensor") == "*");
+}
+
+TEST_CASE("what is skipped is counted by its kind, the most frequent first") {
+    const outcome text = run({of_others("mixed.gguf"), "--device", "host"});
+    CHECK_THAT(
+        text.out,
+        Catch::EndsWith("skipped, since kq cannot multiply them: 3 f32, 1 q4_1, 1 type 139\n"));
+    const json object = json_from({of_others("mixed.gguf"), "--device", "host", "--json"});
+    CHECK(object.at("skipped_by_kind") == json{{"f32", 3}, {"q4_1", 1}, {"type 139", 1}});
+    CHECK_THAT(run({of_others("marked.gguf"), "--device", "host"}).out,
+               Catch::Contains("1 empty, 1 f32"));
+    CHECK_THAT(run({of_others("split-00001-of-00003.gguf"), "--device", "host"}).out,
+               !Catch::Contains("skipped"));
+}
+
+TEST_CASE("the total is the sum of all bytes and times, and their rate") {
+    const json report = json_from({"--device", "host", "--json"});
+    std::size_t bytes = 0;
+    double seconds = 0;
+    for (const json& result : report.at("results")) {
+        bytes += result.at("bytes").get<std::size_t>();
+        seconds += result.at("seconds").get<double>();
+    }
+    const json& total = report.at("total");
+    CHECK(total.at("bytes") == bytes);
+    CHECK(total.at("seconds").get<double>() == Approx(seconds));
+    CHECK(total.at("gigabytes_per_second").get<double>() ==
+          Approx(static_cast<double>(bytes) / seconds / 1e9));
+    const outcome text = run({"--device", "host"});
+    CHECK_THAT(text.out, Catch::Contains("\ntotal: " + std::to_string(bytes) + " B in ") &&
+                             Catch::Contains(" GB/s\n"));
+}
+
+TEST_CASE("results come while the tool still runs") {
+    const scratch place;
+    const std::string out = place.at("out");
+    REQUIRE(::mkfifo(out.c_str(), 0600) == 0);
+    // Opened for both, so that nobody waits for anybody; as small as a pipe can be.
+    const int pipe = ::open(out.c_str(), O_RDWR);
+    REQUIRE(pipe >= 0);
+    const long room = ::fcntl(pipe, F_SETPIPE_SZ, 4096);
+    REQUIRE(room > 0);
+    // The names take more room than the pipe has, so that the tool cannot end before they are read.
+    const auto blocks = counting_blocks();
+    gguf::writer model;
+    for (int i = 0; i < room / 32; ++i) {
+        model.add_tensor(std::to_string(i), {32, 3}, q8_0, std::as_bytes(std::span(blocks)));
+    }
+    write(place.at("model.gguf"), model.finish());
+    const pid_t child = start({place.at("model.gguf"), "--device", "host"}, out, place.at("err"));
+    std::string text;
+    const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
+    while (!has("\"0\"") || !has(" ms")) {
+        char c = 0;
+        REQUIRE(::read(pipe, &c, 1) == 1);
+        text += c;
+    }
+    CHECK(text.starts_with("model: "));
+    int status = 0;
+    CHECK(::waitpid(child, &status, WNOHANG) == 0);
+    CHECK_FALSE(has("total"));
+    REQUIRE(::kill(child, SIGKILL) == 0);
+    CHECK(::waitpid(child, &status, 0) == child);
+    ::close(pipe);
+}
+
+TEST_CASE("a terminal on stderr shows progress, and keeps nothing of it") {
+    const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(terminal >= 0);
+    REQUIRE(::grantpt(terminal) == 0);
+    REQUIRE(::unlockpt(terminal) == 0);
+    const std::string name = ::ptsname(terminal);
+    const int kept = ::open(name.c_str(), O_RDWR | O_NOCTTY); // else reading fails at the end
+    REQUIRE(kept >= 0);
+    const scratch place;
+    const pid_t child =
+        start({of_others("mixed.gguf"), "--device", "host", "--json"}, place.at("out"), name);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    std::string shown(4096, '\0');
+    const auto length = ::read(terminal, shown.data(), shown.size());
+    REQUIRE(length > 0);
+    shown.resize(static_cast<std::size_t>(length));
+    CHECK(shown == "1 of 2: \"q8_0.weight\"\r\x1b[K2 of 2: \"\u5c42.0.weight\"\r\x1b[K");
+    ::close(kept);
+    ::close(terminal);
 }
 
 TEST_CASE("a tensor of three dimensions is multiplied with its slices stacked") {
