@@ -43,7 +43,9 @@ constexpr const char* notes[] = {
     "--check compares with the reference on the quantized activation (NMSE <= 1e-6) and, if the "
     "activation is generated and 256 outputs or more are compared, with the f64 product of the "
     "activation before quantization (NMSE <= 5e-4; not with --gate). Of a tensor with more than "
-    "2^22 weights times batch it compares a sample of rows, 256 or more, chosen by the seed.",
+    "2^22 weights times batch it compares a sample of rows, 256 or more, chosen by the seed. "
+    "Where the reference is not finite, as after a NaN in the activation, the product must be the "
+    "same, and is counted.",
     "Exit codes: 0 success, 1 a check failed (--output is not written), 2 bad input or a failing "
     "device.",
 };

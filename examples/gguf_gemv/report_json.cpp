@@ -16,6 +16,9 @@ std::string dumped(const json& object) {
 json json_of(const check_result& check) {
     json object{
         {"nmse", check.quantized}, {"rows_checked", check.rows}, {"passed", check.passed()}};
+    if (check.not_finite != 0) {
+        object["not_finite"] = check.not_finite;
+    }
     if (check.unquantized) {
         object["nmse_unquantized"] = *check.unquantized;
     }

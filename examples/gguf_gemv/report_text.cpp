@@ -44,6 +44,9 @@ std::string check_text(const check_result& check, std::int64_t rows) {
     if (check.unquantized) {
         text += ", unquantized " + formatted("%.1e", *check.unquantized);
     }
+    if (check.not_finite != 0) {
+        text += ", " + std::to_string(check.not_finite) + " not finite as in the reference";
+    }
     return text + "  " + std::to_string(check.rows) + " of " + std::to_string(rows) + " rows  " +
            (check.passed() ? "ok" : "FAILED");
 }
