@@ -193,11 +193,14 @@ gpu_presence find_gpu() {
     }
     cudaDeviceProp properties{};
     if (const cudaError_t code = cudaGetDeviceProperties(&properties, 0); code != cudaSuccess) {
-        return {"", cudaGetErrorName(code)};
+        return {"", common::absence_of(code)};
     }
     kq::device_facts facts;
     if (const kq::status s = instances::query_device(facts); !s.ok()) {
-        return {"", s.message()};
+        return {"", std::string(properties.name) + " of compute capability " +
+                        std::to_string(properties.major) + "." + std::to_string(properties.minor) +
+                        " cannot run kernels that are compiled for " KQ_ARCHITECTURES ": " +
+                        s.message()};
     }
     return {properties.name, ""};
 }
