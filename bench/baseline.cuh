@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/dot/all.hpp>
-#include <kq/gemv/quantizer.cuh>
 #include <kq/core/intrinsics.hpp>
+#include <kq/dot/all.hpp>
+#include <kq/gemv/plan/product.hpp>
 
 /// What kq is measured against beside other libraries: the kernel that one writes first. It lives
 /// here only. One warp an output row; each lane takes whole blocks, with loads of 2 and 4 bytes,
@@ -33,7 +33,7 @@ template <class Encoding>
 __global__ void __launch_bounds__(128)
     baseline_kernel(const unsigned char* weights, const unsigned char* image, float* y, int n,
                     int blocks) {
-    using dot = kq::sliced_dot<Encoding>;
+    using dot = kq::dp4a_dot<Encoding>;
     using image_type = kq::image_of<Encoding>;
     extern __shared__ __align__(128) unsigned char table[];
     for (int i = static_cast<int>(threadIdx.x); i < 32 * dot::table_rows; i += 128) {
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(128)
             const auto w = dot::template load<narrow_memory>(dot::locate(block, slice), 0);
             const int slot = b * dot::slices + slice;
             const auto x = image_type::template load<narrow_memory>(
-                image + slot / 32 * image_type::tile_bytes, slot % 32);
+                image + slot / 32 * image_type::panel_bytes, slot % 32);
             sum = kq::accumulate<dot>(sum, dot::scale(w, x.d),
                                       dot::dot(w, x, {lane, slice, table, dot::constant}));
         }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/core/workspace.hpp>
 #include <kq/dot/all.hpp>
-#include <kq/gemv/mapping/mapping.hpp>
-#include <kq/gemv/plan/plan.hpp>
+#include <kq/gemv/mapping/all.hpp>
+#include <kq/gemv/policy/policy.hpp>
+#include <kq/launch/device.hpp>
 #include <kq/launch/options.hpp>
 
 #include <driver_types.h>
@@ -29,9 +31,9 @@ template <class Encoding>
 struct candidates {
     static std::vector<candidate<kq::dense_arguments>> dense();
     static std::vector<candidate<kq::dense_arguments>> batched(int batch);
-    static std::vector<candidate<kq::grouped_arguments>> grouped();
-    static std::vector<candidate<kq::grouped_arguments>> grouped_gated();
-    static std::vector<candidate<kq::grouped_arguments>> grouped_sum();
+    static std::vector<candidate<kq::experts_arguments>> experts();
+    static std::vector<candidate<kq::experts_arguments>> experts_gated();
+    static std::vector<candidate<kq::experts_arguments>> experts_sum();
 };
 
 } // namespace bench

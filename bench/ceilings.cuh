@@ -3,8 +3,9 @@
 
 #include "timing.cuh"
 
+#include <kq/core/check.hpp>
+#include <kq/gemv/kernel/bulk/barrier.cuh>
 #include <kq/launch/dependent.cuh>
-#include <kq/gemv/kernel/bulk/ring.cuh>
 #include <kq/launch/kernel.cuh>
 
 /// How fast bytes can be read at all: kernels that read a range once and do next to nothing with

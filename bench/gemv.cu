@@ -20,12 +20,12 @@
 
 namespace {
 
-using instances::tuned;
+using kq::tuned;
 using kq::epilogues::gated;
 using kq::epilogues::store;
 using kq::epilogues::weighted_sum;
 using kq::mappings::dense;
-using kq::mappings::grouped;
+using kq::mappings::experts;
 
 struct shape {
     int64_t n;
@@ -126,9 +126,9 @@ struct vectors {
     float* output() const { return reinterpret_cast<float*>(y.get()); }
 };
 
-template <class Encoding, kq::policy Policy = tuned>
+template <class Encoding>
 void run_dense(benchmark::State& state, shape s, int64_t m, work what, bool dependent) {
-    using gemv = instances::gemv<Encoding, Policy>;
+    using gemv = instances::gemv<Encoding, tuned>;
     const unsigned char* pool = weights<Encoding>();
     const size_t bytes = matrix_bytes<Encoding>(s);
     const bench::rotation over(bytes);
@@ -138,9 +138,9 @@ void run_dense(benchmark::State& state, shape s, int64_t m, work what, bool depe
     const bench::device_buffer space(gemv::workspace_bytes(a));
     const kq::workspace lent{space.get(), gemv::workspace_bytes(a)};
     const kq::launch_options options{.dependent = dependent, .early_weights = dependent};
-    kq::description plan;
+    kq::launch_plan plan;
     kq::check(gemv::describe(a, device(), plan, options));
-    state.SetLabel(kq::name_of(plan.with));
+    state.SetLabel(kq::name_of(kq::with_method(plan.policy, plan.method)));
     kq::check(gemv::quantize(a, lent, bench::stream(), device()));
     report(state, bytes, over, dependent, [&](int i, cudaStream_t on) {
         a.weights = pool + over.at(i);
@@ -150,8 +150,8 @@ void run_dense(benchmark::State& state, shape s, int64_t m, work what, bool depe
 }
 
 template <class Encoding, class Epilogue>
-void run_grouped(benchmark::State& state, expert_shape e, work what, bool dependent) {
-    using gemv = instances::gemv<Encoding, tuned, grouped, Epilogue>;
+void run_experts(benchmark::State& state, expert_shape e, work what, bool dependent) {
+    using gemv = instances::gemv<Encoding, tuned, experts, Epilogue>;
     constexpr int sets = Epilogue::weight_sets;
     const unsigned char* pool = weights<Encoding>();
     const size_t matrix = matrix_bytes<Encoding>(e.of);
@@ -165,29 +165,28 @@ void run_grouped(benchmark::State& state, expert_shape e, work what, bool depend
     // Each launch meets other experts, so that the cache has forgotten them when they come again.
     const auto turns = static_cast<int>(e.experts / e.top_k);
     const bench::device_buffer ids(bench::first_numbers(e.experts));
-    kq::grouped_arguments a{.weights = pool,
-                            .up_weights = sets == 2 ? pool + all / 2 : nullptr,
-                            .activation = v.input(),
-                            .output = v.output(),
-                            .experts = e.experts,
-                            .n = e.of.n,
-                            .k = e.of.k,
-                            .slots = e.top_k,
-                            .top_k = e.top_k,
-                            .activation_rows = Epilogue::sums_terms
-                                                   ? kq::slot_activation::per_slot
-                                                   : kq::slot_activation::per_token,
-                            .epilogue = {.term_weights = Epilogue::sums_terms ? v.input()
-                                                                              : nullptr}};
+    kq::experts_arguments a{
+        .weights = pool,
+        .up_weights = sets == 2 ? pool + all / 2 : nullptr,
+        .activation = v.input(),
+        .output = v.output(),
+        .experts = e.experts,
+        .n = e.of.n,
+        .k = e.of.k,
+        .slots = e.top_k,
+        .top_k = e.top_k,
+        .activation_rows =
+            Epilogue::sums_terms ? kq::slot_activation::per_slot : kq::slot_activation::per_token,
+        .epilogue = {.term_weights = Epilogue::sums_terms ? v.input() : nullptr}};
     const bench::device_buffer space(gemv::workspace_bytes(a));
     const kq::workspace lent{space.get(), gemv::workspace_bytes(a)};
     const kq::launch_options options{.dependent = dependent};
-    kq::description plan;
+    kq::launch_plan plan;
     if (const kq::status s = gemv::describe(a, device(), plan, options); !s.ok()) {
-        state.SkipWithError(s.message().c_str());
+        state.SkipWithError(kq::message(s).c_str());
         return;
     }
-    state.SetLabel(kq::name_of(plan.with));
+    state.SetLabel(kq::name_of(kq::with_method(plan.policy, plan.method)));
     a.expert_ids = reinterpret_cast<const int32_t*>(ids.get());
     kq::check(gemv::quantize(a, lent, bench::stream(), device()));
     bench::rotation over(bytes);
@@ -288,14 +287,14 @@ void enlist_encoding(const nlohmann::json& axes) {
                     what == work::multiply ? "/multiply" : "/quantize+multiply";
                 const std::string here = name + "/" + e.name() + does;
                 enlist(here + "/store" + tail, [=](benchmark::State& state) {
-                    run_grouped<Encoding, store>(state, e, what, dependent);
+                    run_experts<Encoding, store>(state, e, what, dependent);
                 });
                 enlist(here + "/gated" + tail, [=](benchmark::State& state) {
-                    run_grouped<Encoding, gated>(state, e, what, dependent);
+                    run_experts<Encoding, gated>(state, e, what, dependent);
                 });
                 enlist(name + "/" + back.name() + does + "/sum" + tail,
                        [=](benchmark::State& state) {
-                           run_grouped<Encoding, weighted_sum>(state, back, what, dependent);
+                           run_experts<Encoding, weighted_sum>(state, back, what, dependent);
                        });
             }
         }

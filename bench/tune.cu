@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Times every candidate policy on the present GPU and keeps the fastest of each shape, as CSV and
-// as a header of tuning rows.
+// as a header of entries.
 
 #include "candidates.hpp"
 #include "inputs.cuh"
@@ -28,16 +28,16 @@ namespace {
 /// One product to tune for.
 struct problem {
     kq::encoding encoding;
-    kq::tuning::row_mapping mapping;
+    kq::tuning::product_kind kind;
     int64_t n;
     int64_t k;
-    int batch;   ///< activation rows, of grouped products slots
-    int experts; ///< of grouped products
+    int batch;   ///< activation rows, of experts slots
+    int experts; ///< 0 of dense products
 
     std::string name() const {
         std::ostringstream s;
-        s << kq::name_of(encoding) << ',' << name_of(mapping) << ',' << n << ',' << k << ','
-          << batch << ',' << experts;
+        s << kq::name_of(encoding) << ',' << name_of(kind) << ',' << n << ',' << k << ',' << batch
+          << ',' << experts;
         return s.str();
     }
 };
@@ -67,7 +67,7 @@ public:
             throw std::runtime_error("cannot write " + path);
         }
         if (known_.empty()) {
-            file_ << "encoding,mapping,n,k,batch,experts,policy,us,us_dependent,us_pair\n";
+            file_ << "encoding,kind,n,k,batch,experts,policy,us,us_dependent,us_pair\n";
         }
     }
 
@@ -117,7 +117,7 @@ public:
         : pool_(pool),
           p_(p),
           matrix_bytes_(static_cast<size_t>(p.n) * row_bytes),
-          rotation_(matrix_bytes_ * (p.mapping == kq::tuning::row_mapping::dense
+          rotation_(matrix_bytes_ * (p.kind == kq::tuning::product_kind::dense
                                          ? 1
                                          : static_cast<size_t>(p.batch * sets()))),
           x_(static_cast<size_t>(p.k) * p.batch * 4),
@@ -127,7 +127,7 @@ public:
                                                                 static_cast<size_t>(p.k) * p.batch);
     }
 
-    int sets() const { return p_.mapping == kq::tuning::row_mapping::grouped_gated ? 2 : 1; }
+    int sets() const { return p_.kind == kq::tuning::product_kind::experts_gated ? 2 : 1; }
 
     void arguments(int launch, kq::dense_arguments& a) const {
         a = {.weights = pool_.get() + rotation_.at(launch),
@@ -137,12 +137,12 @@ public:
              .k = p_.k,
              .m = p_.batch};
     }
-    void arguments(int launch, kq::grouped_arguments& a) const {
+    void arguments(int launch, kq::experts_arguments& a) const {
         // Each launch meets other experts, so that the cache has forgotten them when they come
         // again.
         const int turns = p_.experts / p_.batch;
         const auto* x = reinterpret_cast<const float*>(x_.get());
-        const bool summed = p_.mapping == kq::tuning::row_mapping::grouped_sum;
+        const bool summed = p_.kind == kq::tuning::product_kind::experts_sum;
         a = {.weights = pool_.get(),
              .up_weights = sets() == 2 ? pool_.get() + matrix_bytes_ * p_.experts : nullptr,
              .activation = x,
@@ -204,7 +204,7 @@ std::vector<measurement> time_all(const std::vector<bench::candidate<Arguments>>
             return 1e6 * bench::time_launches(s.launches(), 5, launch).median;
         };
         const kq::launch_options dependent{
-            .dependent = true, .early_weights = p.mapping == kq::tuning::row_mapping::dense};
+            .dependent = true, .early_weights = p.kind == kq::tuning::product_kind::dense};
         m.us = time(false, {});
         m.us_dependent = time(false, dependent);
         m.us_pair = time(true, dependent);
@@ -220,14 +220,14 @@ std::vector<measurement> time_problem(const bench::weight_pool& pool, const prob
     const setting s(
         pool, p, static_cast<size_t>(p.k / Encoding::elements) * sizeof(typename Encoding::block));
     using all = bench::candidates<Encoding>;
-    switch (p.mapping) {
-    case kq::tuning::row_mapping::grouped:
-        return time_all(all::grouped(), p, s, log, device);
-    case kq::tuning::row_mapping::grouped_gated:
-        return time_all(all::grouped_gated(), p, s, log, device);
-    case kq::tuning::row_mapping::grouped_sum:
-        return time_all(all::grouped_sum(), p, s, log, device);
-    case kq::tuning::row_mapping::dense:
+    switch (p.kind) {
+    case kq::tuning::product_kind::experts:
+        return time_all(all::experts(), p, s, log, device);
+    case kq::tuning::product_kind::experts_gated:
+        return time_all(all::experts_gated(), p, s, log, device);
+    case kq::tuning::product_kind::experts_sum:
+        return time_all(all::experts_sum(), p, s, log, device);
+    case kq::tuning::product_kind::dense:
         break;
     }
     return p.batch == 1 ? time_all(all::dense(), p, s, log, device)
@@ -309,20 +309,26 @@ std::vector<kq::policy> choose_kernels(const std::vector<const tried*>& problems
     return chosen;
 }
 
+/// A policy as C++, and its time.
 std::string cells_of(const kq::policy& p, double us) {
+    const bool by_bulk = p.method == kq::method::bulk;
     std::ostringstream s;
-    s << '{' << p.lanes << ", " << p.rows << ", " << p.prefetch << ", " << p.batch << ", "
-      << p.warps << ", " << p.stages << ", " << p.piece_bytes
-      << ", kq::transport::" << (p.via == kq::transport::bulk ? "bulk" : "direct") << "}, "
-      << std::fixed << std::setprecision(2) << us << 'f';
+    s << "kq::policies::" << (by_bulk ? "bulk(" : "direct(") << p.rows << ", " << p.batch << ", "
+      << p.warps;
+    if (by_bulk) {
+        s << ", {" << p.bulk.stages << ", " << p.bulk.piece_bytes << '}';
+    } else if (p.direct != kq::direct_options{}) {
+        s << ", {" << p.direct.prefetch << '}';
+    }
+    s << "), " << std::fixed << std::setprecision(2) << us << 'f';
     return s.str();
 }
 
-std::string row_of(const problem& p, const measurement& ordinary, const measurement& dependent,
-                   const kq::device_facts& device) {
+std::string entry_of(const problem& p, const measurement& ordinary, const measurement& dependent,
+                     const kq::device_facts& device) {
     std::ostringstream s;
     s << "    {" << device.compute_capability << ", kq::encoding::" << kq::name_of(p.encoding)
-      << ", kq::tuning::row_mapping::" << name_of(p.mapping) << ", " << p.n << ", " << p.k << ", "
+      << ", kq::tuning::product_kind::" << name_of(p.kind) << ", " << p.n << ", " << p.k << ", "
       << p.batch << ", " << cells_of(ordinary.fields, ordinary.us) << ", "
       << cells_of(dependent.fields, dependent.us_dependent) << "},\n";
     return s.str();
@@ -355,9 +361,9 @@ int main(int argc, char** argv) {
     app.add_option("--batches", batches, "activation rows of dense products: 1, 2, 4, 8 and more")
         ->delimiter(',');
     app.add_option("--csv", csv_path, "all times; what it holds already is not measured again");
-    app.add_option("--header", header_path, "where to write the rows to include");
+    app.add_option("--header", header_path, "where to write the entries to include");
     app.add_option("--kernels", most_kernels,
-                   "kernels that the rows of an encoding, mapping and batch may need together");
+                   "kernels that the entries of an encoding, kind and batch may need together");
     CLI11_PARSE(app, argc, argv);
 
     int devices = 0;
@@ -374,7 +380,7 @@ int main(int argc, char** argv) {
             shape s{};
             std::istringstream(text) >> s;
             for (const int m : batches) {
-                problems.push_back({e, kq::tuning::row_mapping::dense, s.n, s.k, m, 0});
+                problems.push_back({e, kq::tuning::product_kind::dense, s.n, s.k, m, 0});
             }
         }
         for (const std::string& text : experts) {
@@ -382,11 +388,11 @@ int main(int argc, char** argv) {
             shape s{};
             char by = 0;
             std::istringstream(text) >> count >> by >> s >> by >> top_k;
-            using kq::tuning::row_mapping;
-            problems.push_back({e, row_mapping::grouped, s.n, s.k, top_k, count});
-            problems.push_back({e, row_mapping::grouped_gated, s.n, s.k, top_k, count});
+            using kq::tuning::product_kind;
+            problems.push_back({e, product_kind::experts, s.n, s.k, top_k, count});
+            problems.push_back({e, product_kind::experts_gated, s.n, s.k, top_k, count});
             // The way back: what these experts' outputs meet next.
-            problems.push_back({e, row_mapping::grouped_sum, s.k, s.n, top_k, count});
+            problems.push_back({e, product_kind::experts_sum, s.k, s.n, top_k, count});
         }
     };
     const auto consider = [&](kq::encoding e) {
@@ -419,20 +425,20 @@ int main(int argc, char** argv) {
         std::ofstream header(header_path);
         header
             << "// The fastest of the policies that kq_tune tried: compute capability, encoding, "
-               "mapping, n, k,\n// batch, policy and us of a launch, policy and us of a dependent "
+               "kind, n, k,\n// batch, policy and us of a launch, policy and us of a dependent "
                "one.\n";
         for (const tried& t : results) {
             std::vector<const tried*> alike; // served by one launcher
             for (const tried& other : results) {
-                if (other.of.encoding == t.of.encoding && other.of.mapping == t.of.mapping &&
-                    (t.of.mapping != kq::tuning::row_mapping::dense ||
+                if (other.of.encoding == t.of.encoding && other.of.kind == t.of.kind &&
+                    (t.of.kind != kq::tuning::product_kind::dense ||
                      other.of.batch == t.of.batch)) {
                     alike.push_back(&other);
                 }
             }
             const std::vector<kq::policy> kernels = choose_kernels(alike, most_kernels);
             if (const measurement* ordinary = t.best(kernels, false)) {
-                header << row_of(t.of, *ordinary, *t.best(kernels, true), device);
+                header << entry_of(t.of, *ordinary, *t.best(kernels, true), device);
             }
         }
     }

@@ -10,7 +10,13 @@ install(TARGETS kq EXPORT kq INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT kq NAMESPACE kq:: FILE kqTargets.cmake DESTINATION ${package_dir})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/kqConfig.cmake.in kqConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
-write_basic_package_version_file(kqConfigVersion.cmake COMPATIBILITY SameMajorVersion
+# Before 1.0 a minor version may break what uses another.
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(compatibility SameMinorVersion)
+else()
+  set(compatibility SameMajorVersion)
+endif()
+write_basic_package_version_file(kqConfigVersion.cmake COMPATIBILITY ${compatibility}
                                  ARCH_INDEPENDENT)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kqConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/kqConfigVersion.cmake

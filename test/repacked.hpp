@@ -5,6 +5,7 @@
 #include "shapes.hpp"
 
 #include <kq/blocks/repack.hpp>
+#include <kq/core/check.hpp>
 #include <kq/dot/q8_0.hpp>
 #include <kq/dot/q8_0_aligned.hpp>
 #include <kq/gemv/host_model.hpp>
@@ -41,16 +42,16 @@ inline std::vector<shape> repacked_shapes() {
 }
 
 /// The product of weights [n, k] and an activation [m, k] by the host model, [m, n].
-template <class Weights, kq::policy Policy = kq::policies::warp>
+template <class Weights, kq::order Order = kq::order{}>
 std::vector<float> host_product(const std::vector<typename Weights::block>& w,
                                 const std::vector<float>& x, shape s) {
     std::vector<float> y(static_cast<size_t>(s.m * s.n), -1.0f);
-    kq::check(kq::host_model<Weights, Policy>::launch({.weights = w.data(),
-                                                       .activation = x.data(),
-                                                       .output = y.data(),
-                                                       .n = s.n,
-                                                       .k = s.k,
-                                                       .m = s.m}));
+    kq::check(kq::host_model<Weights, Order>::launch({.weights = w.data(),
+                                                      .activation = x.data(),
+                                                      .output = y.data(),
+                                                      .n = s.n,
+                                                      .k = s.k,
+                                                      .m = s.m}));
     return y;
 }
 

@@ -19,7 +19,7 @@ bool same_images(const std::vector<unsigned char>& a, const std::vector<unsigned
         uint32_t x = 0, y = 0;
         std::memcpy(&x, a.data() + at, 4);
         std::memcpy(&y, b.data() + at, 4);
-        const bool scale = at % Image::tile_bytes >= Image::d_offset;
+        const bool scale = at % Image::panel_bytes >= Image::d_offset;
         if (x != y && !(scale && is_nan(x) && is_nan(y))) {
             return false;
         }

@@ -107,9 +107,9 @@ double nmse(const std::vector<T>& x, const std::vector<U>& expected) {
 template <class Encoding>
 const unsigned char* lookup_table() {
     static const std::vector<uint32_t> words = [] {
-        std::vector<uint32_t> t(static_cast<size_t>(kq::sliced_dot<Encoding>::table_rows) * 32);
+        std::vector<uint32_t> t(static_cast<size_t>(kq::decoder<Encoding>::table_rows) * 32);
         for (size_t i = 0; i < t.size(); ++i) {
-            t[i] = kq::sliced_dot<Encoding>::table_row(static_cast<int>(i / 32));
+            t[i] = kq::decoder<Encoding>::table_row(static_cast<int>(i / 32));
         }
         return t;
     }();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/core/status.hpp>
+#include <kq/core/check.hpp>
 
 #include <cuda/cmath>
 #include <cuda_runtime_api.h>
@@ -59,14 +59,35 @@ inline event_handle make_event() {
 /// The GPUs that the CUDA runtime sees.
 struct gpu_presence {
     int count = 0;
-    std::string absence; ///< why there is none
+    std::string absence; ///< why there is none, for people
 };
+
+/// A version of CUDA as it is written: 13.0 for 13000.
+inline std::string cuda_version(int number) {
+    return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+/// Why the CUDA runtime sees no GPU.
+inline std::string absence_of(cudaError_t code) {
+    int driver = 0;
+    if (code == cudaErrorNoDevice) {
+        return "the NVIDIA driver shows none";
+    }
+    if (code != cudaErrorInsufficientDriver) {
+        return std::string(cudaGetErrorString(code)) + " (" + cudaGetErrorName(code) + ")";
+    }
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+        return "there is no NVIDIA driver";
+    }
+    return "the NVIDIA driver is for CUDA " + cuda_version(driver) + ", this program needs " +
+           cuda_version(CUDART_VERSION);
+}
 
 inline gpu_presence find_gpus() {
     gpu_presence found;
     const cudaError_t code = cudaGetDeviceCount(&found.count);
     if (code != cudaSuccess || found.count == 0) {
-        return {0, cudaGetErrorName(code != cudaSuccess ? code : cudaErrorNoDevice)};
+        return {0, absence_of(code != cudaSuccess ? code : cudaErrorNoDevice)};
     }
     return found;
 }

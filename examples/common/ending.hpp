@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/core/status.hpp>
+#include <kq/core/check.hpp>
 
 #include <algorithm>
 #include <cstdio>

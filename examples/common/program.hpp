@@ -3,7 +3,7 @@
 
 #include "common/ending.hpp"
 
-#include <kq/blocks/encoding.hpp>
+#include <kq/blocks/all.hpp>
 
 #include <CLI/CLI.hpp>
 

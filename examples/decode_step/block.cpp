@@ -32,11 +32,13 @@ const gguf::tensor& find(const gguf::file& model, const std::string& name) {
 matrix matrix_of(const gguf::tensor& t, bool dense) {
     const std::string name = "tensor " + gguf::printable(t.name);
     if (!kq::is_encoding(static_cast<int>(t.type))) {
-        refuse(name, std::string(gguf::find_type(t.type)->name) +
-                         " is not an encoding that kq multiplies");
+        refuse(name, gguf::type_name(t.type) + " is not an encoding that kq multiplies");
     }
     if (t.dimensions.size() != (dense ? 2 : 3)) {
         refuse(name, dense ? "must have two dimensions" : "must have three dimensions");
+    }
+    if (t.bytes.empty()) {
+        refuse(name, "holds no elements");
     }
     return {.encoding = static_cast<kq::encoding>(t.type),
             .experts = dense ? 1 : static_cast<std::int64_t>(t.dimensions[2]),
@@ -67,9 +69,10 @@ std::optional<std::int64_t> stated_top_k(const gguf::file& model) {
         return std::nullopt;
     }
     const std::string key = std::string(*architecture) + ".expert_used_count";
-    const std::optional<std::int64_t> stated = model.metadata_u32(key);
-    if (stated == 0) {
-        refuse("model", "metadata " + gguf::printable(key) + " is 0: choose with --top-k");
+    const std::optional<std::int64_t> stated = model.metadata_integer(key);
+    if (stated && *stated < 1) {
+        refuse("model", "metadata " + gguf::printable(key) + " is " + to_string(*stated) +
+                            ": choose with --top-k");
     }
     return stated;
 }

@@ -3,9 +3,11 @@
 
 #include "block.hpp"
 
+#include <kq/core/check.hpp>
 #include <kq/dot/all.hpp>
 #include <kq/gemv/dispatch.hpp>
 #include <kq/gemv/host_model.hpp>
+#include <kq/gemv/mapping/all.hpp>
 
 namespace decode_step {
 
@@ -48,7 +50,7 @@ kq::status run_step(const block& b, const step_memory& m, const Products& produc
         }
         return products.template launch<dense, store>(b.down.encoding, second);
     }
-    const kq::grouped_arguments first{.weights = m.gate,
+    const kq::experts_arguments first{.weights = m.gate,
                                       .up_weights = m.up,
                                       .activation = m.x,
                                       .output = m.inner,
@@ -59,7 +61,7 @@ kq::status run_step(const block& b, const step_memory& m, const Products& produc
                                       .slots = b.top_k,
                                       .top_k = b.top_k,
                                       .activation_rows = kq::slot_activation::per_token};
-    const kq::grouped_arguments second{
+    const kq::experts_arguments second{
         .weights = m.down,
         .activation = m.inner,
         .output = m.y,
@@ -70,11 +72,11 @@ kq::status run_step(const block& b, const step_memory& m, const Products& produc
         .slots = b.top_k,
         .top_k = b.top_k,
         .epilogue = {.residual = m.x, .term_weights = m.term_weights}};
-    if (const kq::status s = products.template launch<grouped, gated>(b.gate.encoding, first);
+    if (const kq::status s = products.template launch<experts, gated>(b.gate.encoding, first);
         !s.ok()) {
         return s;
     }
-    return products.template launch<grouped, weighted_sum>(b.down.encoding, second);
+    return products.template launch<experts, weighted_sum>(b.down.encoding, second);
 }
 
 /// Products by kq's host model.
@@ -83,7 +85,7 @@ struct host_products {
     kq::status launch(kq::encoding e,
                       const typename Mapping<Epilogue::weight_sets>::arguments& a) const {
         return kq::dispatch(e, [&]<class Encoding>() {
-            return kq::host_model<Encoding, kq::policies::warp, Mapping, Epilogue>::launch(a);
+            return kq::host_model<Encoding, kq::order{}, Mapping, Epilogue>::launch(a);
         });
     }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace gguf {
@@ -35,6 +36,12 @@ inline constexpr auto types = std::to_array<type_info>({
 constexpr const type_info* find_type(std::uint32_t number) {
     const auto found = std::ranges::find(types, number, &type_info::number);
     return found == types.end() ? nullptr : &*found;
+}
+
+/// The type's name; "type 139" if that number is unknown.
+inline std::string type_name(std::uint32_t number) {
+    const type_info* const type = find_type(number);
+    return type != nullptr ? std::string(type->name) : "type " + std::to_string(number);
 }
 
 } // namespace gguf

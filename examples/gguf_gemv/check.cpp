@@ -3,6 +3,7 @@
 #include "threads.hpp"
 
 #include <kq/blocks/all.hpp>
+#include <kq/core/check.hpp>
 #include <kq/gemv/dispatch.hpp>
 #include <kq/reference/reference.hpp>
 
@@ -25,14 +26,22 @@ constexpr std::int64_t most_products = std::int64_t{1} << 22;
 struct deviation {
     double errors = 0;
     double squares = 0;
+    std::int64_t not_finite = 0; ///< expected and found
 
     void add(double found, double expected) {
+        if (!std::isfinite(expected)) {
+            const bool same = found == expected || (std::isnan(found) && std::isnan(expected));
+            not_finite += same ? 1 : 0;
+            errors += same ? 0 : std::numeric_limits<double>::infinity();
+            return;
+        }
         errors += (found - expected) * (found - expected);
         squares += expected * expected;
     }
     void add(const deviation& other) {
         errors += other.errors;
         squares += other.squares;
+        not_finite += other.not_finite;
     }
     double nmse() const {
         if (squares == 0) {
@@ -96,9 +105,11 @@ public:
             }
             const std::int64_t weight_row = *expert * p_.n + r;
             const double dot = quantized(p_.weights, weight_row, j);
-            sums.quantized.add(
-                found, p_.is_gated() ? gated(dot, quantized(p_.up_weights, weight_row, j)) : dot);
-            if (unquantized_) {
+            const double expected =
+                p_.is_gated() ? gated(dot, quantized(p_.up_weights, weight_row, j)) : dot;
+            sums.quantized.add(found, expected);
+            // Without quantization an infinity can come out where a NaN does with it.
+            if (unquantized_ && std::isfinite(expected)) {
                 sums.unquantized.add(
                     found, kq::reference::unquantized_dot<Encoding>(
                                blocks(p_.weights, weight_row), p_.activation + j * p_.k, count_));
@@ -160,7 +171,7 @@ check_result check_product(const product& p, const std::vector<float>& output, b
         total.quantized.add(deviation.quantized);
         total.unquantized.add(deviation.unquantized);
     }
-    check_result result{total.quantized.nmse(), std::nullopt, count};
+    check_result result{total.quantized.nmse(), std::nullopt, count, total.quantized.not_finite};
     if (unquantized) {
         result.unquantized = total.unquantized.nmse();
     }

@@ -9,11 +9,13 @@
 
 namespace gguf_gemv {
 
-/// How far an output is from the reference, as sum (a - b)^2 / sum b^2.
+/// How far an output is from the reference, as sum (a - b)^2 / sum b^2. Numbers that are not finite
+/// must be equal, NaN for NaN, and are left out of the sums.
 struct check_result {
     double quantized;                  ///< against the quantized activation
     std::optional<double> unquantized; ///< against the activation before quantization, if compared
     std::int64_t rows;                 ///< output rows compared, in all columns of the batch
+    std::int64_t not_finite;           ///< numbers of the output that are not finite, as is right
 
     /// Whether both are within their bounds; a NaN is not.
     bool passed() const;

@@ -16,7 +16,7 @@ device choose_device(device_choice choice) {
         return {true, gpu.name, ""};
     }
     if (choice == device_choice::cuda) {
-        throw input_error("device", "cuda needs a GPU, there is none: " + gpu.absence);
+        throw input_error("device", "cuda needs a GPU that can be used: " + gpu.absence);
     }
     return {false, host.name, "no GPU: " + gpu.absence};
 }

@@ -5,6 +5,7 @@
 #include "options.hpp"
 #include "output_file.hpp"
 #include "policies.hpp"
+#include "progress.hpp"
 #include "report.hpp"
 
 #include <algorithm>
@@ -57,17 +58,21 @@ private:
     const std::byte* data_;
 };
 
-void require_other_file(const options& chosen) {
-    for (const auto& input : {chosen.model, chosen.activation}) {
+void require_other_file(const options& chosen, std::vector<std::filesystem::path> inputs) {
+    if (chosen.activation) {
+        inputs.emplace_back(*chosen.activation);
+    }
+    for (const auto& input : inputs) {
         std::error_code ignored;
-        if (input && std::filesystem::equivalent(*input, *chosen.output, ignored)) {
+        if (std::filesystem::equivalent(input, *chosen.output, ignored)) {
             throw input_error("output",
                               "file " + gguf::printable(*chosen.output) + " is an input too");
         }
     }
 }
 
-std::optional<output_file> open_output(const options& chosen, std::size_t tensors) {
+std::optional<output_file> open_output(const options& chosen, const gguf::file& model,
+                                       std::size_t tensors) {
     if (!chosen.output) {
         return std::nullopt;
     }
@@ -75,7 +80,7 @@ std::optional<output_file> open_output(const options& chosen, std::size_t tensor
         throw input_error("output", "holds the product of one tensor, but there are " +
                                         std::to_string(tensors) + ": choose with --tensor");
     }
-    require_other_file(chosen);
+    require_other_file(chosen, model.paths());
     return std::optional<output_file>(std::in_place, *chosen.output);
 }
 
@@ -97,33 +102,41 @@ std::vector<std::int32_t> ids_for(const weight& w, const options& chosen) {
 
 int run(const options& chosen) {
     const gguf::file model = open_model(chosen);
-    const std::string model_name = chosen.model.value_or("synthetic");
+    const auto& files = model.paths();
+    const std::string model_name = files.empty() ? "synthetic" : files.front().string();
     if (chosen.list) {
         print(chosen.json ? json_list_of(model, model_name) : text_list_of(model));
         return success;
     }
-    const auto weights = choose_weights(model, chosen.weights);
+    const choice chosen_tensors = choose_weights(model, chosen.weights);
+    const auto& weights = chosen_tensors.weights;
     activation numbers(chosen.activation, chosen.seed);
     // Every refusal comes before the first product.
-    const auto ids = ids_for(weights.front(), chosen);
-    const auto batch = ids.empty() ? chosen.batch : std::optional(std::ssize(ids));
+    std::vector<std::vector<std::int32_t>> ids;
     std::vector<std::int64_t> batches;
     for (const weight& w : weights) {
-        batches.push_back(numbers.rows_for(w, batch));
+        ids.push_back(ids_for(w, chosen));
+        batches.push_back(numbers.rows_for(
+            w, ids.back().empty() ? chosen.batch : std::optional(std::ssize(ids.back()))));
     }
-    auto output = open_output(chosen, weights.size());
+    auto output = open_output(chosen, model, weights.size());
 
-    const auto refused = std::ranges::count_if(
-        model.tensors(), [](const gguf::tensor& t) { return !refusal(t).empty(); });
     report all{model_name,
+               std::max(files.size(), std::size_t{1}),
                choose_device(chosen.device),
                policy_name(known_policies[chosen.policy]),
-               chosen.weights.is_named() ? 0 : static_cast<std::size_t>(refused),
+               chosen_tensors.skipped,
                {}};
+    if (!chosen.json) {
+        print(text_head(all));
+    }
+    const std::size_t width = name_width(weights);
+    progress shown(weights.size());
     product_result result;
     for (std::size_t i = 0; i < weights.size(); ++i) {
         const weight& w = weights[i];
         const std::int64_t m = batches[i];
+        shown.show(i, names_of(w));
         const aligned_bytes blocks(w.tensor->bytes);
         const aligned_bytes up_blocks(w.up != nullptr ? w.up->bytes : std::span<const std::byte>());
         const product p{w.encoding,
@@ -135,20 +148,23 @@ int run(const options& chosen) {
                         w.k,
                         m,
                         w.experts,
-                        ids};
-        result = all.where.is_gpu ? multiply_on_gpu(p, chosen.policy)
-                                  : multiply_on_host(p, chosen.policy);
-        outcome o{w, m, ids, p.bytes_read(), result.seconds, result.cold, std::nullopt};
+                        ids[i]};
+        result = all.where.is_gpu ? multiply_on_gpu(p, chosen.policy) : multiply_on_host(p);
+        outcome o{w, m, ids[i], p.bytes_read(), result.seconds, result.cold, std::nullopt};
         if (chosen.check) {
             o.check = check_product(p, result.output, numbers.is_generated(), chosen.seed);
         }
         all.outcomes.push_back(o);
+        shown.clear();
+        if (!chosen.json) {
+            print(text_line(o, all, width));
+        }
     }
     const bool failed = std::ranges::any_of(all.outcomes, &outcome::failed);
     if (output && !failed) {
         output->finish(result.output);
     }
-    print(chosen.json ? json_of(all) : text_of(all));
+    print(chosen.json ? json_of(all) : text_summary(all));
     return failed ? check_failed : success;
 }
 

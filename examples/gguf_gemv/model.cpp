@@ -4,18 +4,25 @@
 #include "gguf/writer.hpp"
 #include "input_error.hpp"
 
+#include <kq/core/check.hpp>
 #include <kq/dot/all.hpp>
 #include <kq/gemv/dispatch.hpp>
-#include <kq/gemv/plan/plan.hpp>
+#include <kq/gemv/plan/product.hpp>
 
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <random>
 #include <span>
 #include <utility>
 
+#include <fnmatch.h>
+
 namespace gguf_gemv {
 namespace {
+
+constexpr std::size_t most_dimensions = 4; ///< as many as ggml has
 
 /// A scale of sane size: f16 bits of a number from 2^-8 up to 2^-6.
 kq::f16 random_scale(std::mt19937_64& random) {
@@ -67,12 +74,24 @@ weight weight_of(const gguf::tensor& tensor) {
             1};
 }
 
+/// The tensor of that name, or whose name is printed like that; or a null pointer.
+const gguf::tensor* find_printed(const gguf::file& model, const std::string& name) {
+    if (const gguf::tensor* const found = model.find(name)) {
+        return found;
+    }
+    const auto found = std::ranges::find(model.tensors(), '"' + name + '"', [](const auto& tensor) {
+        return gguf::printable(tensor.name);
+    });
+    return found != model.tensors().end() ? &*found : nullptr;
+}
+
 /// The tensor that an option names. Throws input_error if kq cannot multiply it.
 const gguf::tensor& find_tensor(const gguf::file& model, const std::string& field,
                                 const std::string& name) {
-    if (const gguf::tensor* const found = model.find(name)) {
-        if (const std::string reason = refusal(*found); !reason.empty()) {
-            throw input_error(field, gguf::printable(name) + " cannot be multiplied: " + reason);
+    if (const gguf::tensor* const found = find_printed(model, name)) {
+        if (const auto obstacle = obstacle_of(*found)) {
+            throw input_error(field, gguf::printable(found->name) +
+                                         " cannot be multiplied: " + obstacle->reason);
         }
         return *found;
     }
@@ -88,8 +107,8 @@ const gguf::tensor& up_of(const gguf::file& model, const gguf::tensor& gate,
     const gguf::tensor& up = find_tensor(model, "up", name);
     if (up.type != gate.type || up.dimensions != gate.dimensions) {
         const auto text = [](const gguf::tensor& tensor) {
-            return gguf::printable(tensor.name) + " is " +
-                   std::string(gguf::find_type(tensor.type)->name) + " " + shape_of(tensor);
+            return gguf::printable(tensor.name) + " is " + gguf::type_name(tensor.type) + " " +
+                   shape_of(tensor);
         };
         throw input_error("up", text(up) + ", but the gate " + text(gate) +
                                     ": encoding and shape must be equal");
@@ -97,22 +116,72 @@ const gguf::tensor& up_of(const gguf::file& model, const gguf::tensor& gate,
     return up;
 }
 
-/// The tensor that a selection names.
-weight named_weight(const gguf::file& model, const selection& wanted) {
-    const gguf::tensor& tensor = wanted.gate ? find_tensor(model, "gate", *wanted.gate)
-                                             : find_tensor(model, "tensor", *wanted.tensor);
-    weight chosen = weight_of(tensor);
-    if (wanted.up) {
-        chosen.up = &up_of(model, tensor, *wanted.up);
+/// A weight whose slices are experts.
+weight with_experts(weight w) {
+    const gguf::tensor& tensor = *w.tensor;
+    if (tensor.dimensions.size() != 3) {
+        throw input_error("experts", gguf::printable(tensor.name) + " of shape " +
+                                         shape_of(tensor) +
+                                         " has no experts: it must have three dimensions");
     }
-    if (wanted.experts) {
-        if (tensor.dimensions.size() != 3) {
-            throw input_error("experts", gguf::printable(tensor.name) + " of shape " +
-                                             shape_of(tensor) +
-                                             " has no experts: it must have three dimensions");
+    w.n = static_cast<std::int64_t>(tensor.dimensions[1]);
+    w.experts = static_cast<std::int64_t>(tensor.dimensions[2]);
+    return w;
+}
+
+obstacle_counts counts_of(const std::map<std::string, std::int64_t>& by_kind) {
+    obstacle_counts counts(by_kind.begin(), by_kind.end());
+    std::ranges::stable_sort(counts, std::ranges::greater(), &obstacle_counts::value_type::second);
+    return counts;
+}
+
+/// Those of a model's tensors that match a glob, if there is one.
+choice choose_matching(const gguf::file& model, const std::optional<std::string>& glob) {
+    choice chosen;
+    std::map<std::string, std::int64_t> skipped;
+    for (const auto& tensor : model.tensors()) {
+        if (glob && ::fnmatch(glob->c_str(), tensor.name.c_str(), 0) != 0) {
+            continue;
         }
-        chosen.n = static_cast<std::int64_t>(tensor.dimensions[1]);
-        chosen.experts = static_cast<std::int64_t>(tensor.dimensions[2]);
+        if (const auto found = obstacle_of(tensor)) {
+            ++skipped[found->kind];
+        } else {
+            chosen.weights.push_back(weight_of(tensor));
+        }
+    }
+    chosen.skipped = counts_of(skipped);
+    return chosen;
+}
+
+/// Whether a name that no tensor has is a glob that matches some.
+bool is_glob(const gguf::file& model, const std::string& name) {
+    return find_printed(model, name) == nullptr &&
+           std::ranges::any_of(model.tensors(), [&](const gguf::tensor& tensor) {
+               return ::fnmatch(name.c_str(), tensor.name.c_str(), 0) == 0;
+           });
+}
+
+/// As wanted, but for the experts.
+choice choose_tensors(const gguf::file& model, const selection& wanted) {
+    if (wanted.gate) {
+        weight chosen = weight_of(find_tensor(model, "gate", *wanted.gate));
+        chosen.up = &up_of(model, *chosen.tensor, *wanted.up);
+        return {{chosen}, {}};
+    }
+    if (wanted.tensor && !is_glob(model, *wanted.tensor)) {
+        return {{weight_of(find_tensor(model, "tensor", *wanted.tensor))}, {}};
+    }
+    choice chosen = choose_matching(model, wanted.tensor);
+    if (chosen.weights.empty() && wanted.tensor) {
+        throw input_error("tensor", gguf::printable(*wanted.tensor) +
+                                        " matches no tensor that kq multiplies, but " +
+                                        text_of(chosen.skipped));
+    }
+    if (chosen.weights.empty()) {
+        throw input_error("model",
+                          "holds no tensor that kq multiplies" +
+                              (chosen.skipped.empty() ? "" : ", but " + text_of(chosen.skipped)) +
+                              "; --list says why");
     }
     return chosen;
 }
@@ -133,20 +202,40 @@ gguf::file synthetic_model(std::uint64_t seed) {
     return gguf::file::own(out.finish());
 }
 
-std::string refusal(const gguf::tensor& tensor) {
+std::optional<obstacle> obstacle_of(const gguf::tensor& tensor) {
+    const auto& sizes = tensor.dimensions;
+    const std::string type = gguf::type_name(tensor.type);
+    if (const auto zero = std::ranges::find(sizes, 0u); zero != sizes.end()) {
+        return obstacle{"empty", "dimension " + std::to_string(zero - sizes.begin()) + " is zero"};
+    }
+    if (gguf::find_type(tensor.type) == nullptr) {
+        return obstacle{type, type + " is unknown"};
+    }
     if (!kq::is_encoding(static_cast<int>(tensor.type))) {
-        return std::string(gguf::find_type(tensor.type)->name) +
-               " is not a block encoding kq multiplies";
+        return obstacle{type, type + " is not a block encoding kq multiplies"};
+    }
+    if (sizes.size() > most_dimensions) {
+        const std::string text = std::to_string(sizes.size()) + " dimensions";
+        return obstacle{"of " + text, text + " are more than " + std::to_string(most_dimensions)};
     }
     const weight w = weight_of(tensor);
     kq::dense_arguments a;
     a.n = w.n;
     a.k = w.k;
-    const kq::status sizes = kq::dispatch(w.encoding, [&]<class Encoding>() {
-        kq::gemv_plan plan;
-        return kq::plan_sizes<Encoding>(a, plan);
+    const kq::status measured = kq::dispatch(w.encoding, [&]<class Encoding>() {
+        kq::product_sizes ignored;
+        return kq::measure<kq::product<Encoding>>(a, ignored);
     });
-    return sizes.ok() ? "" : sizes.message();
+    return measured.ok() ? std::nullopt
+                         : std::optional(obstacle{"too large", kq::message(measured)});
+}
+
+std::string text_of(const obstacle_counts& counts) {
+    std::string text;
+    for (const auto& [kind, count] : counts) {
+        text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + kind;
+    }
+    return text;
 }
 
 std::string shape_of(const gguf::tensor& tensor) {
@@ -154,21 +243,13 @@ std::string shape_of(const gguf::tensor& tensor) {
     for (auto size = tensor.dimensions.rbegin(); size != tensor.dimensions.rend(); ++size) {
         text += (text.empty() ? "" : " x ") + std::to_string(*size);
     }
-    return text;
+    return text.empty() ? "scalar" : text;
 }
 
-std::vector<weight> choose_weights(const gguf::file& model, const selection& wanted) {
-    if (wanted.is_named()) {
-        return {named_weight(model, wanted)};
-    }
-    std::vector<weight> chosen;
-    for (const auto& tensor : model.tensors()) {
-        if (refusal(tensor).empty()) {
-            chosen.push_back(weight_of(tensor));
-        }
-    }
-    if (chosen.empty()) {
-        throw input_error("model", "holds no tensor that kq multiplies; --list says why");
+choice choose_weights(const gguf::file& model, const selection& wanted) {
+    choice chosen = choose_tensors(model, wanted);
+    if (wanted.experts) {
+        std::ranges::transform(chosen.weights, chosen.weights.begin(), with_experts);
     }
     return chosen;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gguf_gemv {
@@ -25,8 +26,8 @@ struct weight {
 
 /// Which tensors to multiply, by which product.
 struct selection {
-    std::optional<std::string> tensor;
-    std::optional<std::string> gate; ///< with up, instead of a tensor
+    std::optional<std::string> tensor; ///< a name or a glob
+    std::optional<std::string> gate;   ///< with up, instead of a tensor
     std::optional<std::string> up;
     bool experts = false; ///< whether slices are experts
 
@@ -38,15 +39,32 @@ struct selection {
 /// two and of three dimensions, and one tensor that kq cannot multiply.
 gguf::file synthetic_model(std::uint64_t seed);
 
-/// Why kq cannot multiply a tensor; empty if it can.
-std::string refusal(const gguf::tensor& tensor);
+/// Why kq cannot multiply a tensor.
+struct obstacle {
+    std::string kind;   ///< in a word or two, such as "f32"
+    std::string reason; ///< as a sentence says it
+};
 
-/// A tensor's dimensions, the row length last.
+/// What keeps kq from multiplying a tensor, if anything does.
+std::optional<obstacle> obstacle_of(const gguf::tensor& tensor);
+
+/// How many tensors have an obstacle of each kind, the most frequent first.
+using obstacle_counts = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// The counts as text: "210 q4_1, 61 f32".
+std::string text_of(const obstacle_counts& counts);
+
+/// A tensor's dimensions, the row length last; "scalar" without any.
 std::string shape_of(const gguf::tensor& tensor);
 
-/// The tensors to multiply: those named, or without a name every one that kq multiplies. They live
-/// as long as the model.
+/// The tensors to multiply, which live as long as the model, and those that kq cannot.
+struct choice {
+    std::vector<weight> weights;
+    obstacle_counts skipped;
+};
+
+/// Chooses the tensor that is named, or those that kq multiplies of what a glob matches, or of all.
 /// Throws input_error if there is none, or if one does not suit its product.
-std::vector<weight> choose_weights(const gguf::file& model, const selection& wanted);
+choice choose_weights(const gguf::file& model, const selection& wanted);
 
 } // namespace gguf_gemv

@@ -11,6 +11,7 @@
 #include <charconv>
 #include <iterator>
 #include <limits>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -19,30 +20,48 @@
 namespace gguf_gemv {
 namespace {
 
-constexpr auto description =
-    "Multiplies the block-quantized tensors of a GGUF model with an activation:\n"
-    "output[m, n] = activation[m, k] x weights[n, k]^T. Without a model it makes a small one with\n"
-    "every encoding.";
+constexpr std::size_t help_width = 80;
+constexpr std::size_t help_column = 30; ///< where what an option means begins
 
-constexpr auto notes =
-    "A weight of more than two dimensions is multiplied with its slices stacked. With --ids or\n"
-    "--experts the slices of one of three dimensions are experts: row i of the activation meets\n"
-    "the expert of the i-th id, and gives zeros if there is none. With --gate and --up the output\n"
-    "is silu(gate) * up of two products.\n"
+constexpr auto description =
+    "Multiplies the block-quantized tensors of a GGUF model with an activation: output[m, n] = "
+    "activation[m, k] x weights[n, k]^T. Without a model it makes a small one with every encoding.";
+
+constexpr const char* notes[] = {
+    "Any file of a split model opens all of it. Tensors that kq cannot multiply are skipped.",
+    "A weight of more than two dimensions is multiplied with its slices stacked. With --ids or "
+    "--experts the slices of one of three dimensions are experts: row i of the activation meets "
+    "the expert of the i-th id, and gives zeros if there is none. With --gate and --up the output "
+    "is silu(gate) * up of two products.",
     "Time on a GPU is that of quantizing the activation and multiplying, with weights that are "
-    "not\n"
-    "in the L2 cache: a CUDA graph of launches rotates over copies of the weights, so that at\n"
-    "least three times the cache's size passes between two uses of a copy, and the median of 15\n"
-    "replays after 3 is taken, or of what 2 s allow. Where 2048 copies, or those that half of\n"
-    "the free memory holds, are less than that, the time is marked warm. Time on the host is the\n"
-    "median of 3 runs, or of 1 that takes over 0.3 s. GB/s counts the bytes of the weights used,\n"
-    "those of an expert once.\n"
-    "--check compares with the reference on the quantized activation (NMSE <= 1e-6) and, if the\n"
-    "activation is generated and 256 outputs or more are compared, with the f64 product of the\n"
-    "activation before quantization (NMSE <= 5e-4; not with --gate). Of a tensor with more\n"
-    "than 2^22 weights times batch it compares a sample of rows, 256 or more, chosen by the seed.\n"
-    "Exit codes: 0 success, 1 a check failed (--output is not written), 2 bad input or a failing\n"
-    "device.";
+    "not in the L2 cache: a CUDA graph of launches rotates over copies of the weights, so that at "
+    "least three times the cache's size passes between two uses of a copy, and the median of 15 "
+    "replays after 3 is taken, or of what 2 s allow. Where 2048 copies, or those that half of the "
+    "free memory holds, are less than that, the time is marked warm. Time on the host is the "
+    "median of 3 runs, or of 1 that takes over 0.3 s. GB/s counts the bytes of the weights used, "
+    "those of an expert once. The total is the sum over all tensors.",
+    "--check compares with the reference on the quantized activation (NMSE <= 1e-6) and, if the "
+    "activation is generated and 256 outputs or more are compared, with the f64 product of the "
+    "activation before quantization (NMSE <= 5e-4; not with --gate). Of a tensor with more than "
+    "2^22 weights times batch it compares a sample of rows, 256 or more, chosen by the seed. "
+    "Where the reference is not finite, as after a NaN in the activation, the product must be the "
+    "same, and is counted.",
+    "Exit codes: 0 success, 1 a check failed (--output is not written), 2 bad input or a failing "
+    "device.",
+};
+
+/// The text in lines of at most `width` bytes, broken at spaces.
+std::string wrapped(const std::string& text, std::size_t width) {
+    std::istringstream words(text);
+    std::string lines;
+    std::size_t used = 0;
+    for (std::string word; words >> word;) {
+        const bool fits = used != 0 && used + 1 + word.size() <= width;
+        lines += (used == 0 ? "" : fits ? " " : "\n") + word;
+        used = fits ? used + 1 + word.size() : word.size();
+    }
+    return lines;
+}
 
 constexpr std::pair<std::string_view, device_choice> devices[] = {
     {"auto", device_choice::automatic},
@@ -83,12 +102,21 @@ Number number_of(const std::string& field, const std::string& text, Number least
     return value;
 }
 
-/// CLI11's words, as a field and a rule.
+/// What CLI11 refuses, as a field and a rule.
 input_error reworded(const CLI::ParseError& error) {
+    // CLI11's own words, about types and counts, mean little to a reader.
+    constexpr std::pair<std::string_view, const char*> rules[] = {
+        {"missing", "needs a value"},
+        {"At Most", "must be given once at most"},
+        {"flag override", "takes no value"},
+    };
     const std::string text = error.what();
-    const auto colon = text.find(": ");
-    if (text.starts_with("--") && colon != std::string::npos) {
-        return {text.substr(2, colon - 2), text.substr(colon + 2)};
+    const std::size_t first = text.starts_with("--") ? 2 : 0;
+    const std::size_t last = std::min(text.find_first_of(": "), text.size());
+    for (const auto& [theirs, rule] : rules) {
+        if (text.find(theirs, last) != std::string::npos) {
+            return {text.substr(first, last - first), rule};
+        }
     }
     return {"options", text};
 }
@@ -162,13 +190,20 @@ options parse_options(int argc, const char* const* argv) {
     std::string policy = policy_names.front();
     std::string device{device_names.front()};
 
-    CLI::App app(description, "gguf_gemv");
-    app.footer(notes);
+    CLI::App app(wrapped(description, help_width), "gguf_gemv");
+    std::string footer;
+    for (const auto* const note : notes) {
+        footer += (footer.empty() ? "" : "\n") + wrapped(note, help_width);
+    }
+    app.footer(footer);
+    app.set_help_flag("-h,--help", "print this");
+    app.get_formatter()->column_width(help_column);
     app.allow_extras(); // refused below, in this tool's words
     app.add_option("model", chosen.model, "the GGUF file")->type_name("MODEL.gguf");
     app.add_flag("--list", chosen.list, "list the tensors and whether kq can multiply them")
         ->disable_flag_override();
-    app.add_option("--tensor", chosen.weights.tensor, "multiply this tensor only")
+    app.add_option("--tensor", chosen.weights.tensor,
+                   "multiply this tensor only, or those that match a glob such as 'blk.0.*'")
         ->type_name("NAME");
     app.add_option("--gate", chosen.weights.gate, "multiply this gate and its up, fused by silu")
         ->type_name("NAME");
@@ -189,9 +224,15 @@ options parse_options(int argc, const char* const* argv) {
     app.add_option("--policy", policy, "one of " + joined(policy_names))->type_name("NAME");
     app.add_option("--device", device, "auto takes the GPU if there is one that it has code for")
         ->type_name("auto|cuda|host");
-    app.add_option("--output", chosen.output, "write little-endian f32, m x n")->type_name("FILE");
+    app.add_option("--output", chosen.output,
+                   "write little-endian f32, m x n, to a file; not to standard output, which has "
+                   "the report")
+        ->type_name("FILE");
     app.add_flag("--check", chosen.check, "compare with the reference")->disable_flag_override();
     app.add_flag("--json", chosen.json, "print JSON")->disable_flag_override();
+    for (CLI::Option* const option : app.get_options()) {
+        option->description(wrapped(option->get_description(), help_width - help_column));
+    }
 
     try {
         app.parse(argc, argv);
@@ -217,6 +258,10 @@ options parse_options(int argc, const char* const* argv) {
     if (ids_option->count() != 0) {
         chosen.ids = ids_of(ids);
         chosen.weights.experts = true;
+    }
+    if (chosen.output == "-") {
+        throw input_error("output",
+                          "must be a file, standard output has the report; ./- is a file");
     }
     if (chosen.list) {
         require_nothing_beside_list(app);

@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "instances/instances.hpp"
+#include "instances/compositions.hpp"
 
-#include <kq/gemv/policy/policy.hpp>
+#include <kq/gemv/policy/name.hpp>
 
-#include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 
 namespace gguf_gemv {
 
-/// Every policy of the tool, as compiled; the first one is the default.
-inline constexpr auto known_policies = [] {
-    std::array<kq::policy, instances::named_policies + 2> all{instances::tuned, kq::policies::warp};
-    std::copy_n(std::begin(instances::policies), instances::named_policies, all.begin() + 2);
-    return all;
-}();
+/// The tool's policies, which every encoding is compiled with; the first one, the default, stands
+/// for `kq::tuned`. All have one order of additions, so none changes a bit.
+inline constexpr std::array<std::optional<kq::policy>, 3> known_policies{
+    std::nullopt, kq::policies::warp, instances::batch};
 
-/// A policy's name, whatever the transport.
-inline std::string policy_name(const kq::policy& policy) {
-    return policy == instances::tuned ? "tuned"
-                                      : kq::name_of(kq::by(policy, kq::transport::automatic));
+/// A policy's name, whatever the method.
+inline std::string policy_name(const std::optional<kq::policy>& policy) {
+    return policy ? kq::name_of(kq::with_method(*policy, kq::method::automatic)) : "tuned";
 }
 
 } // namespace gguf_gemv

@@ -7,7 +7,7 @@
 namespace gguf_gemv {
 
 std::optional<std::int64_t> product::expert_of(std::int64_t row) const {
-    const std::int64_t id = is_grouped() ? ids[static_cast<std::size_t>(row)] : 0;
+    const std::int64_t id = has_experts() ? ids[static_cast<std::size_t>(row)] : 0;
     return id >= 0 && id < experts ? std::optional(id) : std::nullopt;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kq/blocks/encoding.hpp>
-#include <kq/gemv/arguments.hpp>
+#include <kq/gemv/mapping/all.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ struct product {
     std::span<const std::int32_t> ids; ///< [m] or none
 
     bool is_gated() const { return up_weights != nullptr; }
-    bool is_grouped() const { return !ids.empty(); }
+    bool has_experts() const { return !ids.empty(); }
 
     /// The expert of an activation row, if there is such an expert; 0 without ids.
     std::optional<std::int64_t> expert_of(std::int64_t row) const;
@@ -47,7 +47,7 @@ Arguments arguments_of(const product& p) {
     a.activation = p.activation;
     a.n = p.n;
     a.k = p.k;
-    if constexpr (std::is_same_v<Arguments, kq::grouped_arguments>) {
+    if constexpr (std::is_same_v<Arguments, kq::experts_arguments>) {
         a.expert_ids = p.ids.data();
         a.experts = p.experts;
         a.slots = p.m;
@@ -64,11 +64,11 @@ struct product_result {
     bool cold;                 ///< whether the time is that of weights outside the L2 cache
 };
 
-/// Computes with kq's host model on all cores. A policy is an index of known_policies; only the
-/// first one takes products that are gated or have ids.
-product_result multiply_on_host(const product& p, std::size_t policy);
+/// Computes with kq's host model on all cores.
+product_result multiply_on_host(const product& p);
 
-/// Computes on the current CUDA device.
+/// Computes on the current CUDA device. A policy is an index of known_policies; only the first one
+/// takes products that are gated or have ids.
 /// Throws kq::cuda_error, or kq::argument_error for more rows than a launch can take or if nothing
 /// that is compiled suits the device.
 product_result multiply_on_gpu(const product& p, std::size_t policy);

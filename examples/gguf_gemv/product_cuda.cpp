@@ -151,7 +151,7 @@ private:
 
 template <class Gemv>
 product_result multiply_by(const product& p, const kq::device_facts& facts) {
-    kq::description ignored;
+    kq::launch_plan ignored;
     kq::check(Gemv::describe(arguments_of<typename Gemv::arguments>(p), facts, ignored));
     gpu_product<Gemv> on_gpu(p, facts);
     product_result result{on_gpu.output(), 0, on_gpu.is_cold()};
@@ -159,11 +159,20 @@ product_result multiply_by(const product& p, const kq::device_facts& facts) {
     return result;
 }
 
-template <class Encoding, std::size_t... Indices>
-product_result multiply_by_policy(const product& p, const kq::device_facts& facts,
-                                  std::size_t policy, std::index_sequence<Indices...>) {
+template <class Encoding, std::size_t Policy>
+product_result multiply_by_policy(const product& p, const kq::device_facts& facts) {
+    if constexpr (known_policies[Policy]) {
+        return multiply_by<instances::gemv<Encoding, *known_policies[Policy]>>(p, facts);
+    } else {
+        return multiply_by<instances::gemv<Encoding, kq::tuned>>(p, facts);
+    }
+}
+
+template <class Encoding, std::size_t... Policies>
+product_result multiply_dense(const product& p, const kq::device_facts& facts, std::size_t policy,
+                              std::index_sequence<Policies...>) {
     constexpr product_result (*functions[])(const product&, const kq::device_facts&) = {
-        multiply_by<instances::gemv<Encoding, known_policies[Indices]>>...};
+        multiply_by_policy<Encoding, Policies>...};
     return functions[policy](p, facts);
 }
 
@@ -173,16 +182,16 @@ product_result multiply(const product& p, const kq::device_facts& facts, std::si
     using namespace kq::mappings;
     using namespace kq::epilogues;
     using instances::gemv;
-    using instances::tuned;
-    if (p.is_grouped()) {
-        return p.is_gated() ? multiply_by<gemv<Encoding, tuned, grouped, gated>>(p, facts)
-                            : multiply_by<gemv<Encoding, tuned, grouped, store>>(p, facts);
+    using kq::tuned;
+    if (p.has_experts()) {
+        return p.is_gated() ? multiply_by<gemv<Encoding, tuned, experts, gated>>(p, facts)
+                            : multiply_by<gemv<Encoding, tuned, experts, store>>(p, facts);
     }
     if (p.is_gated()) {
         return multiply_by<gemv<Encoding, tuned, dense, gated>>(p, facts);
     }
-    return multiply_by_policy<Encoding>(p, facts, policy,
-                                        std::make_index_sequence<known_policies.size()>{});
+    return multiply_dense<Encoding>(p, facts, policy,
+                                    std::make_index_sequence<known_policies.size()>{});
 }
 
 } // namespace
@@ -193,11 +202,14 @@ gpu_presence find_gpu() {
     }
     cudaDeviceProp properties{};
     if (const cudaError_t code = cudaGetDeviceProperties(&properties, 0); code != cudaSuccess) {
-        return {"", cudaGetErrorName(code)};
+        return {"", common::absence_of(code)};
     }
     kq::device_facts facts;
     if (const kq::status s = instances::query_device(facts); !s.ok()) {
-        return {"", s.message()};
+        return {"", std::string(properties.name) + " of compute capability " +
+                        std::to_string(properties.major) + "." + std::to_string(properties.minor) +
+                        " cannot run kernels that are compiled for " KQ_ARCHITECTURES ": " +
+                        kq::message(s)};
     }
     return {properties.name, ""};
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies.hpp"
 #include "product.hpp"
 #include "threads.hpp"
 
+#include <kq/core/check.hpp>
 #include <kq/dot/all.hpp>
 #include <kq/gemv/dispatch.hpp>
 #include <kq/gemv/host_model.hpp>
@@ -34,30 +34,21 @@ product_result multiply_by(const product& p) {
     return result;
 }
 
-template <class Encoding>
-product_result multiply(const product& p, int lanes) {
-    using namespace kq::mappings;
+// Every policy of the tool has this order of additions.
+template <class Encoding, template <int> class Mapping>
+product_result multiply(const product& p) {
     using namespace kq::epilogues;
-    using namespace kq::policies;
-    if (p.is_grouped()) {
-        return p.is_gated() ? multiply_by<kq::host_model<Encoding, warp, grouped, gated>>(p)
-                            : multiply_by<kq::host_model<Encoding, warp, grouped, store>>(p);
-    }
-    if (p.is_gated()) {
-        return multiply_by<kq::host_model<Encoding, warp, dense, gated>>(p);
-    }
-    // The other fields of a policy do not change a bit.
-    return lanes == 8    ? multiply_by<kq::host_model<Encoding, subwarp<8>>>(p)
-           : lanes == 16 ? multiply_by<kq::host_model<Encoding, subwarp<16>>>(p)
-                         : multiply_by<kq::host_model<Encoding, warp>>(p);
+    return p.is_gated() ? multiply_by<kq::host_model<Encoding, kq::order{}, Mapping, gated>>(p)
+                        : multiply_by<kq::host_model<Encoding, kq::order{}, Mapping, store>>(p);
 }
 
 } // namespace
 
-product_result multiply_on_host(const product& p, std::size_t policy) {
+product_result multiply_on_host(const product& p) {
     product_result result{};
     kq::check(kq::dispatch(p.encoding, [&]<class Encoding>() {
-        result = multiply<Encoding>(p, known_policies[policy].lanes);
+        result = p.has_experts() ? multiply<Encoding, kq::mappings::experts>(p)
+                                 : multiply<Encoding, kq::mappings::dense>(p);
     }));
     return result;
 }

@@ -27,15 +27,36 @@ struct outcome {
 
 /// What happened to all of them.
 struct report {
-    std::string model; ///< its path or "synthetic"
+    std::string model; ///< the path of its first file or "synthetic"
+    std::size_t files; ///< that it is split into
     device where;
     std::string policy;
-    std::size_t skipped; ///< tensors that kq cannot multiply
+    obstacle_counts skipped; ///< tensors that kq cannot multiply
     std::vector<outcome> outcomes;
 };
 
-/// The report as lines of text, or as one JSON object.
-std::string text_of(const report& all);
+/// All outcomes together.
+struct totals {
+    std::size_t bytes = 0;
+    double seconds = 0;
+
+    double gigabytes_per_second() const;
+};
+totals totals_of(const report& all);
+
+/// The report as text, part by part as they become known: where, each outcome in its line, and what
+/// there is to say of all. `name_width` is that of the column of names.
+std::string text_head(const report& all);
+std::string text_line(const outcome& o, const report& all, std::size_t name_width);
+std::string text_summary(const report& all);
+
+/// The characters that the names of the tensors need, within reason.
+std::size_t name_width(const std::vector<weight>& weights);
+
+/// The names of a product's tensors, as they are printed.
+std::string names_of(const weight& w);
+
+/// The report as one JSON object.
 std::string json_of(const report& all);
 
 /// The model's tensors, as lines of text or as one JSON object.

@@ -16,6 +16,9 @@ std::string dumped(const json& object) {
 json json_of(const check_result& check) {
     json object{
         {"nmse", check.quantized}, {"rows_checked", check.rows}, {"passed", check.passed()}};
+    if (check.not_finite != 0) {
+        object["not_finite"] = check.not_finite;
+    }
     if (check.unquantized) {
         object["nmse_unquantized"] = *check.unquantized;
     }
@@ -52,11 +55,23 @@ json json_of(const outcome& o, const report& all) {
 } // namespace
 
 std::string json_of(const report& all) {
+    const totals sums = totals_of(all);
     json object{{"model", all.model},
+                {"files", all.files},
                 {"device", all.where.is_gpu ? "cuda" : "host"},
                 {"device_name", all.where.name},
-                {"skipped", all.skipped},
-                {"results", json::array()}};
+                {"skipped_by_kind", json::object()},
+                {"results", json::array()},
+                {"total",
+                 {{"bytes", sums.bytes},
+                  {"seconds", sums.seconds},
+                  {"gigabytes_per_second", sums.gigabytes_per_second()}}}};
+    std::int64_t skipped = 0;
+    for (const auto& [kind, count] : all.skipped) {
+        object["skipped_by_kind"][kind] = count;
+        skipped += count;
+    }
+    object["skipped"] = skipped;
     if (!all.where.reason.empty()) {
         object["device_reason"] = all.where.reason;
     }
@@ -69,14 +84,14 @@ std::string json_of(const report& all) {
 std::string json_list_of(const gguf::file& model, const std::string& name) {
     json tensors = json::array();
     for (const auto& tensor : model.tensors()) {
-        const std::string reason = refusal(tensor);
+        const auto obstacle = obstacle_of(tensor);
         json object{{"name", tensor.name},
-                    {"encoding", gguf::find_type(tensor.type)->name},
+                    {"encoding", gguf::type_name(tensor.type)},
                     {"shape", std::vector(tensor.dimensions.rbegin(), tensor.dimensions.rend())},
                     {"bytes", tensor.bytes.size()},
-                    {"multipliable", reason.empty()}};
-        if (!reason.empty()) {
-            object["reason"] = reason;
+                    {"multipliable", !obstacle}};
+        if (obstacle) {
+            object["reason"] = obstacle->reason;
         }
         tensors.push_back(std::move(object));
     }

@@ -16,27 +16,25 @@ std::string formatted(const char* format, double number) {
     return text;
 }
 
-std::string left(std::string text, std::size_t width) {
-    text.resize(std::max(text.size(), width), ' ');
-    return text;
+/// How many characters of UTF-8 a text has.
+std::size_t length_of(const std::string& text) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::string left(const std::string& text, std::size_t width) {
+    return text + std::string(width - std::min(width, length_of(text)), ' ');
 }
 
 std::string right(const std::string& text, std::size_t width) {
     return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
-/// The names of the tensors of a product.
-std::string names_of(const outcome& o) {
-    const weight& w = o.multiplied;
-    return gguf::printable(w.tensor->name) +
-           (w.up != nullptr ? ", " + gguf::printable(w.up->name) : "");
-}
-
 template <class Items, class Name>
-std::size_t name_width(const Items& items, const Name& name_of) {
+std::size_t widest(const Items& items, const Name& name_of) {
     std::size_t width = 0;
     for (const auto& item : items) {
-        width = std::max(width, name_of(item).size());
+        width = std::max(width, length_of(name_of(item)));
     }
     return std::min(width, widest_name);
 }
@@ -46,15 +44,29 @@ std::string check_text(const check_result& check, std::int64_t rows) {
     if (check.unquantized) {
         text += ", unquantized " + formatted("%.1e", *check.unquantized);
     }
+    if (check.not_finite != 0) {
+        text += ", " + std::to_string(check.not_finite) + " not finite as in the reference";
+    }
     return text + "  " + std::to_string(check.rows) + " of " + std::to_string(rows) + " rows  " +
            (check.passed() ? "ok" : "FAILED");
 }
 
-std::string line_of(const outcome& o, const report& all, std::size_t width) {
+} // namespace
+
+std::string names_of(const weight& w) {
+    return gguf::printable(w.tensor->name) +
+           (w.up != nullptr ? ", " + gguf::printable(w.up->name) : "");
+}
+
+std::size_t name_width(const std::vector<weight>& weights) {
+    return widest(weights, names_of);
+}
+
+std::string text_line(const outcome& o, const report& all, std::size_t name_width) {
     const weight& w = o.multiplied;
     const double rate = static_cast<double>(o.bytes) / o.seconds / 1e9;
-    std::string text = left(names_of(o), width) + "  " + left(kq::name_of(w.encoding), 7) + "  " +
-                       right(std::to_string(w.n) + " x " + std::to_string(w.k), 14) + "  " +
+    std::string text = left(names_of(w), name_width) + "  " + left(kq::name_of(w.encoding), 7) +
+                       "  " + right(std::to_string(w.n) + " x " + std::to_string(w.k), 14) + "  " +
                        right(std::to_string(o.bytes), 10) +
                        (o.ids.empty() ? " B  batch " : " B  slots ") + std::to_string(o.batch) +
                        "  " + all.policy + "  " + right(formatted("%.4f", o.seconds * 1e3), 10) +
@@ -65,47 +77,48 @@ std::string line_of(const outcome& o, const report& all, std::size_t width) {
     return text + (o.check ? check_text(*o.check, w.n) : "") + "\n";
 }
 
-std::string summary_of(const report& all) {
+std::string text_head(const report& all) {
+    std::string text = "model: " + gguf::printable(all.model);
+    if (all.files > 1) {
+        text += " and the " + std::to_string(all.files - 1) + " after it";
+    }
+    text += std::string("\ndevice: ") + (all.where.is_gpu ? "cuda, " : "host, ") + all.where.name;
+    if (!all.where.reason.empty()) {
+        text += " (" + all.where.reason + ")";
+    }
+    return text + "\n";
+}
+
+std::string text_summary(const report& all) {
     const auto count = all.outcomes.size();
-    std::string text = std::to_string(count) + (count == 1 ? " tensor" : " tensors") +
-                       " multiplied, " + std::to_string(all.skipped) +
-                       " that kq cannot multiply skipped";
+    std::string text =
+        std::to_string(count) + (count == 1 ? " tensor" : " tensors") + " multiplied";
     if (const auto checked = std::ranges::count_if(
             all.outcomes, [](const outcome& o) { return o.check.has_value(); })) {
         const auto failed = std::ranges::count_if(all.outcomes, &outcome::failed);
         text += ", " + std::to_string(checked - failed) + " of " + std::to_string(checked) +
                 " checks passed";
     }
-    return text + "\n";
-}
-
-} // namespace
-
-std::string text_of(const report& all) {
-    std::string text = "model: " + gguf::printable(all.model) +
-                       "\ndevice: " + (all.where.is_gpu ? "cuda, " : "host, ") + all.where.name;
-    if (!all.where.reason.empty()) {
-        text += " (" + all.where.reason + ")";
+    const totals sums = totals_of(all);
+    text += "\ntotal: " + std::to_string(sums.bytes) + " B in " +
+            formatted("%.4f", sums.seconds * 1e3) + " ms, " +
+            formatted("%.1f", sums.gigabytes_per_second()) + " GB/s\n";
+    if (!all.skipped.empty()) {
+        text += "skipped, since kq cannot multiply them: " + text_of(all.skipped) + "\n";
     }
-    text += "\n";
-    const std::size_t width = name_width(all.outcomes, names_of);
-    for (const outcome& o : all.outcomes) {
-        text += line_of(o, all, width);
-    }
-    return text + summary_of(all);
+    return text;
 }
 
 std::string text_list_of(const gguf::file& model) {
     const std::size_t width =
-        name_width(model.tensors(), [](const gguf::tensor& t) { return gguf::printable(t.name); });
+        widest(model.tensors(), [](const gguf::tensor& t) { return gguf::printable(t.name); });
     std::string text;
     for (const auto& tensor : model.tensors()) {
-        const std::string reason = refusal(tensor);
+        const auto obstacle = obstacle_of(tensor);
         text += left(gguf::printable(tensor.name), width) + "  " +
-                left(std::string(gguf::find_type(tensor.type)->name), 7) + "  " +
-                right(shape_of(tensor), 14) + "  " +
+                left(gguf::type_name(tensor.type), 8) + "  " + right(shape_of(tensor), 14) + "  " +
                 right(std::to_string(tensor.bytes.size()), 10) +
-                " B  kq: " + (reason.empty() ? "yes" : "no, " + reason) + "\n";
+                " B  kq: " + (obstacle ? "no, " + obstacle->reason : "yes") + "\n";
     }
     return text;
 }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "products.hpp"
 
-#include <kq/dot/all.hpp>
-#include <kq/gemv/dispatch.hpp>
-#include <kq/gemv/tuned.cuh>
-#include <kq/core/status.hpp>
+#include <kq/kq.cuh>
 
 #include <stdexcept>
 #include <string>
@@ -65,16 +62,16 @@ void require(const kq::status& outcome) {
 sizes sizes_of(const product& p) {
     sizes bytes{};
     with_encoding(p.encoding, [&]<class Encoding>() {
-        kq::gemv_plan plan;
-        require(kq::plan_sizes<Encoding>(arguments_of(p), plan));
-        bytes = {p.n * plan.row_bytes, plan.workspace_bytes};
+        kq::product_sizes found;
+        require(kq::measure<kq::product<Encoding>>(arguments_of(p), found));
+        bytes = {p.n * found.row_bytes, found.workspace_bytes};
     });
     return bytes;
 }
 
 void launch(const product& p, void* workspace, int64_t workspace_bytes, cudaStream_t stream) {
     with_encoding(p.encoding, [&]<class Encoding>() {
-        require(kq::tuned_gemv<Encoding>::launch(
+        require(kq::gemv<Encoding, kq::tuned>::launch(
             arguments_of(p), {workspace, static_cast<size_t>(workspace_bytes)}, stream));
     });
 }

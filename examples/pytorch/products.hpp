@@ -30,7 +30,8 @@ struct sizes {
     int64_t workspace;
 };
 
-/// What a product needs. Throws `std::invalid_argument`, in the operator's words, for an encoding or sizes that cannot be.
+/// What a product needs. Throws `std::invalid_argument`, in the operator's words, for an encoding
+/// or sizes that cannot be.
 sizes sizes_of(const product& p);
 
 /// Launches the product on the current device. Throws `std::invalid_argument` for arguments that

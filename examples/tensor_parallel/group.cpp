@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "group.hpp"
 
-#include <kq/core/status.hpp>
+#include <kq/core/check.hpp>
 
 #include <string>
 

@@ -6,7 +6,7 @@
 #include "split.hpp"
 
 #include <kq/blocks/encoding.hpp>
-#include <kq/gemv/arguments.hpp>
+#include <kq/gemv/mapping/all.hpp>
 #include <kq/gemv/plan/plan.hpp>
 
 #include <cstdint>

@@ -23,9 +23,9 @@ using sequential_0 = kq::image<kq::q8_0, 1, element_order::sequential>;
 /// Whether the dots of a list read one of the three images above.
 template <class... Encodings>
 constexpr bool read_only_three(kq::type_list<Encodings...>) {
-    return ((std::is_same_v<typename kq::sliced_dot<Encodings>::image, sequential_k> ||
-             std::is_same_v<typename kq::sliced_dot<Encodings>::image, planar_k> ||
-             std::is_same_v<typename kq::sliced_dot<Encodings>::image, sequential_0>)&&...);
+    return ((std::is_same_v<typename kq::decoder<Encodings>::image, sequential_k> ||
+             std::is_same_v<typename kq::decoder<Encodings>::image, planar_k> ||
+             std::is_same_v<typename kq::decoder<Encodings>::image, sequential_0>)&&...);
 }
 static_assert(read_only_three(kq::encodings{}));
 
@@ -74,11 +74,11 @@ std::vector<unsigned char> packed(const std::vector<block_of<Image>>& blocks) {
     return row;
 }
 
-/// Counts of blocks: one, part of a tile, a tile, one more, several tiles and a part.
+/// Counts of blocks: one, part of a panel, a panel, one more, several panels and a part.
 template <class Image>
 std::vector<int> counts() {
-    const int tile = Image::tile_blocks;
-    return {1, 2, tile - 1, tile, tile + 1, 3 * tile, 3 * tile + tile / 2 + 1};
+    const int panel = Image::panel_blocks;
+    return {1, 2, panel - 1, panel, panel + 1, 3 * panel, 3 * panel + panel / 2 + 1};
 }
 
 /// The group that slice `slice` holds as vector `vector`, as the order's definition says.
@@ -109,9 +109,9 @@ int16_t sum_of_codes(const int8_t* codes) {
 template <class Image>
 int wrong_slots(const std::vector<block_of<Image>>& blocks, const std::vector<unsigned char>& row) {
     int wrong = 0;
-    const auto slots = static_cast<int>(row.size() / Image::tile_bytes) * 32;
+    const auto slots = static_cast<int>(row.size() / Image::panel_bytes) * 32;
     for (int slot = 0; slot < slots; ++slot) {
-        const unsigned char* tile = row.data() + slot / 32 * Image::tile_bytes;
+        const unsigned char* panel = row.data() + slot / 32 * Image::panel_bytes;
         const auto b = static_cast<size_t>(slot / Image::slices);
         const bool used = b < blocks.size();
         bool right = true;
@@ -121,11 +121,11 @@ int wrong_slots(const std::vector<block_of<Image>>& blocks, const std::vector<un
                 const int group = defined_group<Image>(slot % Image::slices, v);
                 std::memcpy(codes, blocks[b].q + 16 * group, 16);
             }
-            right &= std::memcmp(tile + Image::vector_at(v, slot % 32), codes, 16) == 0;
-            right &= read<int16_t>(tile + Image::sum_at(v, slot % 32)) == sum_of_codes(codes);
+            right &= std::memcmp(panel + Image::vector_at(v, slot % 32), codes, 16) == 0;
+            right &= read<int16_t>(panel + Image::sum_at(v, slot % 32)) == sum_of_codes(codes);
         }
         const float d = used ? Image::activation::d(blocks[b]) : 0.0f;
-        right &= std::memcmp(tile + Image::d_at(slot % 32), &d, sizeof(d)) == 0;
+        right &= std::memcmp(panel + Image::d_at(slot % 32), &d, sizeof(d)) == 0;
         wrong += !right;
     }
     return wrong;
@@ -161,7 +161,7 @@ TEST_CASE("slots hold their groups, sums and scale, and zeros past the last bloc
 
 TEST_CASE("pack writes the whole row and nothing past it") {
     for_each_image([]<class Image>() {
-        const auto blocks = random_blocks<Image>(Image::tile_blocks + 1, 3);
+        const auto blocks = random_blocks<Image>(Image::panel_blocks + 1, 3);
         const auto count = static_cast<int64_t>(blocks.size());
         const auto bytes = static_cast<size_t>(Image::row_bytes(count));
         std::vector<unsigned char> first(bytes + 64, 0x00);
@@ -188,9 +188,9 @@ TEST_CASE("place_of puts every group where its order is defined to") {
     });
 }
 
-TEST_CASE("the parts of a tile are aligned, do not overlap and cover it") {
+TEST_CASE("the parts of a panel are aligned, do not overlap and cover it") {
     for_each_image([]<class Image>() {
-        std::vector<int> uses(static_cast<size_t>(Image::tile_bytes), 0);
+        std::vector<int> uses(static_cast<size_t>(Image::panel_bytes), 0);
         const auto use = [&](int at, int bytes) {
             for (int i = at; i < at + bytes; ++i) {
                 ++uses.at(static_cast<size_t>(i));
@@ -208,7 +208,7 @@ TEST_CASE("the parts of a tile are aligned, do not overlap and cover it") {
             misaligned += Image::d_at(slot) % 4 != 0;
         }
         CHECK(misaligned == 0);
-        CHECK(std::count(uses.begin(), uses.end(), 1) == Image::tile_bytes);
+        CHECK(std::count(uses.begin(), uses.end(), 1) == Image::panel_bytes);
     });
 }
 
@@ -226,12 +226,12 @@ TEST_CASE("lanes that follow each other read bytes that follow each other") {
 
 TEST_CASE("load gives a slot's codes, sums and scale") {
     for_each_image([]<class Image>() {
-        const auto blocks = random_blocks<Image>(2 * Image::tile_blocks - 1, 4);
+        const auto blocks = random_blocks<Image>(2 * Image::panel_blocks - 1, 4);
         const auto row = packed<Image>(blocks);
         int wrong = 0;
         for (int slot = 0; slot < 64; ++slot) {
             const auto f = Image::template load<kq::cached_memory>(
-                row.data() + slot / 32 * Image::tile_bytes, slot % 32);
+                row.data() + slot / 32 * Image::panel_bytes, slot % 32);
             const auto b = static_cast<size_t>(slot / Image::slices);
             const block_of<Image> block = b < blocks.size() ? blocks[b] : block_of<Image>{};
             for (int v = 0; v < Image::vectors; ++v) {
@@ -282,21 +282,22 @@ TEST_CASE("infinite and NaN scales survive an image") {
     CHECK(sequential_0::unpack(row_0.data(), 1).d.bits == 0x7c00);
 }
 
-TEST_CASE("a row is the fewest tiles that hold its blocks and a multiple of 128 bytes") {
+TEST_CASE("a row is the fewest panels that hold its blocks and a multiple of 128 bytes") {
     for_each_image([]<class Image>() {
         // From the documented layout: 16 codes, a sum of 2 bytes and a scale of 4 for each slot.
-        const int64_t tile = 32 * (Image::vectors * (16 + 2) + 4);
+        const int64_t panel = 32 * (Image::vectors * (16 + 2) + 4);
         CHECK(Image::row_bytes(0) == 0);
         int wrong = 0;
         for (int64_t blocks = 1; blocks < 200; ++blocks) {
             const int64_t bytes = Image::row_bytes(blocks);
-            const int64_t tiles = bytes / tile;
-            wrong += bytes % 128 != 0 || bytes % tile != 0;
-            wrong += tiles * 32 < blocks * Image::slices;
-            wrong += (tiles - 1) * 32 >= blocks * Image::slices;
-            wrong += tiles != Image::tiles(blocks);
+            const int64_t panels = bytes / panel;
+            wrong += bytes % 128 != 0 || bytes % panel != 0;
+            wrong += panels * 32 < blocks * Image::slices;
+            wrong += (panels - 1) * 32 >= blocks * Image::slices;
+            wrong += panels != Image::panels(blocks);
         }
         CHECK(wrong == 0);
-        CHECK(Image::row_bytes(int64_t{1} << 40) == (int64_t{1} << 40) * Image::slices / 32 * tile);
+        CHECK(Image::row_bytes(int64_t{1} << 40) ==
+              (int64_t{1} << 40) * Image::slices / 32 * panel);
     });
 }

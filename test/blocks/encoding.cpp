@@ -6,6 +6,7 @@
 #include <kq/reference/reference.hpp>
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 namespace {
@@ -155,7 +156,52 @@ constexpr kq::iq3_xxs::block iq3_xxs_block() {
     return b;
 }
 
+/// A block of `Elements` weights in `Bytes` bytes, of which kq knows no encoding.
+template <int Elements, int Bytes>
+struct unknown {
+    struct block {
+        using weights = unknown;
+
+        uint8_t bytes[Bytes];
+    };
+
+    static constexpr kq::encoding id{1000 + Bytes};
+    static constexpr int elements = Elements;
+    using activation = kq::q8_0;
+};
+
 } // namespace
+
+TEST_CASE("the facts of an encoding are those of its block, and a block names its encoding") {
+    [&]<class... Encodings>(kq::type_list<Encodings...>) {
+        STATIC_REQUIRE(((kq::facts_of<Encodings>.id == Encodings::id) && ...));
+        STATIC_REQUIRE(((kq::facts_of<Encodings>.elements == Encodings::elements) && ...));
+        STATIC_REQUIRE(((kq::facts_of<Encodings>.block_bytes == kq::block_bytes<Encodings>)&&...));
+        STATIC_REQUIRE(
+            ((kq::facts_of<Encodings>.alignment == kq::block_alignment<Encodings>)&&...));
+        STATIC_REQUIRE((std::is_same_v<typename Encodings::block::weights, Encodings> && ...));
+    }(kq::encodings{});
+}
+
+TEST_CASE("texts of refusals are made from the facts, at compile time") {
+    const auto columns = [](const kq::encoding_facts& f) { return std::string(f.columns_rule); };
+    CHECK(columns(kq::facts_of<kq::q4_0>) == "must be a non-negative multiple of 32, the block");
+    CHECK(columns(kq::facts_of<kq::q4_k>) == "must be a non-negative multiple of 256, the block");
+    CHECK(columns(kq::facts_of<unknown<64, 36>>) ==
+          "must be a non-negative multiple of 64, the block");
+    CHECK(columns(kq::facts_of<unknown<128, 18>>) ==
+          "must be a non-negative multiple of 128, the block");
+
+    const auto alignment = [](const kq::encoding_facts& f) {
+        return std::string(f.alignment_rule);
+    };
+    CHECK(alignment(kq::facts_of<unknown<32, 17>>) == "must be 1-byte aligned");
+    CHECK(alignment(kq::facts_of<kq::q6_k>) == "must be 2-byte aligned");
+    CHECK(alignment(kq::facts_of<kq::q2_k>) == "must be 4-byte aligned");
+    CHECK(alignment(kq::facts_of<unknown<32, 24>>) == "must be 8-byte aligned");
+    CHECK(alignment(kq::facts_of<kq::q4_k>) == "must be 16-byte aligned");
+    STATIC_REQUIRE(kq::facts_of<unknown<32, 24>>.alignment_rule[8] == '8');
+}
 
 TEST_CASE("blocks have the sizes of the file format") {
     STATIC_REQUIRE(kq::block_bytes<kq::q4_0> == 18);

@@ -22,7 +22,7 @@ std::vector<unsigned char> sorted_bytes(const std::vector<Block>& blocks) {
 
 static_assert(kq::weight_blocks<q8_0_aligned> && !kq::weight_encoding<q8_0_aligned>);
 static_assert(kq::block_alignment<q8_0_aligned> == 16);
-static_assert(std::is_same_v<kq::sliced_dot<q8_0_aligned>::image, kq::sliced_dot<q8_0>::image>);
+static_assert(std::is_same_v<kq::decoder<q8_0_aligned>::image, kq::decoder<q8_0>::image>);
 
 } // namespace
 
@@ -88,20 +88,20 @@ TEST_CASE("a repack writes nothing outside its range") {
 }
 
 TEST_CASE("the host model gives the same bits for aligned q8_0 as for q8_0") {
-    const auto compare = []<kq::policy Policy>() {
+    const auto compare = []<kq::order Order>() {
         for (const samples::shape s : samples::repacked_shapes()) {
             INFO("m " << s.m << ", n " << s.n << ", k " << s.k);
             const auto w = samples::random_weights<q8_0>(s.n, s.k, 4);
             const auto x = samples::gaussian(s.m * s.k, 5);
-            const auto y = samples::host_product<q8_0, Policy>(w, x, s);
+            const auto y = samples::host_product<q8_0, Order>(w, x, s);
             CHECK(samples::same_bytes(
-                samples::host_product<q8_0_aligned, Policy>(samples::repacked(w), x, s), y));
+                samples::host_product<q8_0_aligned, Order>(samples::repacked(w), x, s), y));
             CHECK(std::any_of(y.begin(), y.end(), [](float v) { return v != 0; }));
         }
     };
-    compare.operator()<kq::policies::warp>();
-    compare.operator()<kq::policies::subwarp<8>>();
-    compare.operator()<kq::policies::subwarp<16>>();
+    compare.operator()<kq::order{32}>();
+    compare.operator()<kq::order{8}>();
+    compare.operator()<kq::order{16}>();
 }
 
 TEST_CASE("aligned q8_0 refuses rows that are no whole blocks and misaligned weights") {

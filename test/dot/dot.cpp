@@ -11,7 +11,7 @@
 namespace {
 
 template <class E>
-constexpr int tile_blocks = kq::sliced_dot<E>::image::tile_blocks;
+constexpr int panel_blocks = kq::decoder<E>::image::panel_blocks;
 
 /// The integers of each block, added up over the lanes that share it.
 struct block_integers {
@@ -21,12 +21,12 @@ struct block_integers {
     bool operator==(const block_integers&) const = default;
 };
 
-/// Dots at most one tile of blocks, lane by lane. The weights lie `offset` bytes past a 16-byte
+/// Dots at most one panel of blocks, lane by lane. The weights lie `offset` bytes past a 16-byte
 /// boundary and end where their allocation ends, so that a sanitizer sees every byte too far.
 template <class E>
 block_integers dot_lanes(const std::vector<typename E::block>& w,
                          const std::vector<typename E::activation::block>& x, int offset) {
-    using dot = kq::sliced_dot<E>;
+    using dot = kq::dp4a_dot<E>;
     using image = typename dot::image;
     const size_t bytes = w.size() * sizeof(w[0]);
     const std::unique_ptr<unsigned char[]> memory(
@@ -34,16 +34,16 @@ block_integers dot_lanes(const std::vector<typename E::block>& w,
     unsigned char* row = memory.get() + offset;
     std::memcpy(row, w.data(), bytes);
     const auto count = static_cast<int64_t>(w.size());
-    std::vector<unsigned char> tile(static_cast<size_t>(image::row_bytes(count)));
-    image::pack(x.data(), count, tile.data());
+    std::vector<unsigned char> panel(static_cast<size_t>(image::row_bytes(count)));
+    image::pack(x.data(), count, panel.data());
 
     block_integers sums{std::vector<int>(w.size()), std::vector<int>(w.size())};
     for (int l = 0; l < dot::slices * static_cast<int>(w.size()); ++l) {
         const auto b = static_cast<size_t>(l / dot::slices);
-        const kq::lane where{l, l % dot::slices, samples::lookup_table<E>(), dot::constant};
+        const kq::lane_context where{l, l % dot::slices, samples::lookup_table<E>(), dot::constant};
         const auto anchor = dot::locate(row + b * sizeof(w[0]), where.slice);
         const auto fragment = dot::template load<kq::cached_memory>(anchor, 0);
-        const auto activation = image::template load<kq::cached_memory>(tile.data(), l);
+        const auto activation = image::template load<kq::cached_memory>(panel.data(), l);
         const kq::integers part = dot::dot(fragment, activation, where);
         sums.dots[b] += part.dot;
         sums.mins[b] += part.min;
@@ -65,7 +65,7 @@ block_integers reference(const std::vector<typename E::block>& w,
 template <class E>
 std::vector<typename E::activation::block> random_activations(samples::generator& random) {
     std::vector<typename E::activation::block> x;
-    for (int b = 0; b < tile_blocks<E>; ++b) {
+    for (int b = 0; b < panel_blocks<E>; ++b) {
         x.push_back(samples::random_activation<typename E::activation>(random));
     }
     return x;
@@ -80,7 +80,7 @@ TEST_CASE("the slices of a golden block add up to ggml's integers") {
             const auto w = c.as<typename E::block>("weight");
             const auto x = c.as<typename E::activation::block>("activation_q8");
             const int64_t count = c.k / E::elements;
-            REQUIRE(count <= tile_blocks<E>);
+            REQUIRE(count <= panel_blocks<E>);
             block_integers sums;
             for (int64_t j = 0; j < c.m; ++j) {
                 for (int64_t r = 0; r < c.n; ++r) {
@@ -104,9 +104,9 @@ TEST_CASE("the slices of 4096 random blocks add up to the reference's integers, 
     samples::for_each_encoding([]<class E>() {
         samples::generator random(7);
         int offset = 0;
-        for (int round = 0; round < 4096 / tile_blocks<E>; ++round) {
+        for (int round = 0; round < 4096 / panel_blocks<E>; ++round) {
             std::vector<typename E::block> w;
-            for (int b = 0; b < tile_blocks<E>; ++b) {
+            for (int b = 0; b < panel_blocks<E>; ++b) {
                 w.push_back(samples::random_block<E>(random));
             }
             const auto x = random_activations<E>(random);
@@ -121,13 +121,13 @@ TEST_CASE("blocks with every field at an extreme give the reference's integers")
         for (const unsigned char byte : {0x00, 0xff, 0x0f, 0xf0, 0x80, 0x7f, 0x55, 0xaa}) {
             for (const int code : {127, -127, -128, 1}) {
                 INFO("bytes " << int{byte} << ", activation codes " << code);
-                const std::vector<typename E::block> w(tile_blocks<E>,
+                const std::vector<typename E::block> w(panel_blocks<E>,
                                                        samples::uniform_block<E>(byte));
                 typename E::activation::block block{};
                 for (int8_t& q : block.q) {
                     q = static_cast<int8_t>(code);
                 }
-                const std::vector<typename E::activation::block> x(tile_blocks<E>, block);
+                const std::vector<typename E::activation::block> x(panel_blocks<E>, block);
                 CHECK(dot_lanes<E>(w, x, 0) == reference<E>(w, x));
             }
         }
@@ -139,7 +139,7 @@ TEST_CASE("every byte of a block reaches the slice that it belongs to") {
         samples::generator random(11);
         const auto x = random_activations<E>(random);
         for (size_t at = 0; at < sizeof(typename E::block); ++at) {
-            std::vector<typename E::block> w(tile_blocks<E>, samples::uniform_block<E>(0));
+            std::vector<typename E::block> w(panel_blocks<E>, samples::uniform_block<E>(0));
             for (auto& block : w) { // one byte differs from zero in each block
                 reinterpret_cast<unsigned char*>(&block)[at] = static_cast<unsigned char>(random());
             }

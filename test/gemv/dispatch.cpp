@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
+#include <kq/blocks/all.hpp>
+#include <kq/core/check.hpp>
 #include <kq/gemv/dispatch.hpp>
 
 #include <iterator>
@@ -120,10 +122,10 @@ TEST_CASE("the callable's status comes back unchanged") {
     CHECK(outcome_of({}).ok());
     const kq::status invalid = outcome_of(kq::status::invalid("k", "is odd"));
     CHECK(invalid.code() == kq::error::invalid_argument);
-    CHECK(invalid.message() == "k: is odd");
+    CHECK(kq::message(invalid) == "k: is odd");
     const kq::status cuda = outcome_of(kq::status::cuda_failure("launch", "cudaErrorUnknown"));
     CHECK(cuda.code() == kq::error::cuda);
-    CHECK(cuda.message() == "launch: cudaErrorUnknown");
+    CHECK(kq::message(cuda) == "launch: cudaErrorUnknown");
 }
 
 TEST_CASE("a callable that returns nothing succeeds, and is called in place") {
@@ -135,8 +137,8 @@ TEST_CASE("a callable that returns nothing succeeds, and is called in place") {
 
 TEST_CASE("a constant callable can be dispatched to") {
     const constant_callable call;
-    CHECK(kq::dispatch(kq::encoding::q2_k, call).message() == "q2_k: was called");
-    CHECK(kq::dispatch(kq::encoding::q8_0, constant_callable{}).message() == "q8_0: was called");
+    CHECK(kq::message(kq::dispatch(kq::encoding::q2_k, call)) == "q2_k: was called");
+    CHECK(kq::message(kq::dispatch(kq::encoding::q8_0, constant_callable{})) == "q8_0: was called");
 }
 
 TEST_CASE("name_of and is_encoding know GGUF's numbers and no others") {
@@ -165,7 +167,7 @@ TEST_CASE("a policy is found by its name, and only listed ones are instantiated"
     using namespace kq::policies;
     int lanes = 0;
     const auto take = [&]<kq::policy Policy>() {
-        lanes = Policy.lanes + 100 * Policy.batch;
+        lanes = Policy.order.lanes + 100 * Policy.batch;
         return kq::status();
     };
     CHECK(kq::dispatch_policy<warp, batch<4>, subwarp<8>>("batch<4>", take).ok());

@@ -4,6 +4,7 @@
 #include "samples.hpp"
 #include "shapes.hpp"
 
+#include <kq/core/check.hpp>
 #include <kq/dot/all.hpp>
 #include <kq/gemv/host_model.hpp>
 #include <kq/reference/reference.hpp>
@@ -41,7 +42,7 @@ kq::integers slice_integers(const typename E::block& w, const typename E::activa
                             int slice) {
     kq::integers sum{0, 0};
     for (int i = 0; i < E::elements; ++i) {
-        if (kq::sliced_dot<E>::image::place_of(i / 16).slice == slice) {
+        if (kq::decoder<E>::image::place_of(i / 16).slice == slice) {
             sum.dot += E::scale(w, i) * E::code(w, i) * x.q[i];
             sum.min += E::minimum(w, i) * x.q[i];
         }
@@ -52,7 +53,7 @@ kq::integers slice_integers(const typename E::block& w, const typename E::activa
 /// An output in the order of additions that contract C3 states, written out here.
 template <class E>
 float ordered_dot(const typename E::block* w, const typename E::activation::block* x, int count) {
-    constexpr int slices = kq::sliced_dot<E>::slices;
+    constexpr int slices = kq::decoder<E>::slices;
     float lanes[32] = {};
     for (int l = 0; l < 32; ++l) {
         for (int b = l / slices; b < count; b += 32 / slices) {

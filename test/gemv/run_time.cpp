@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
+#include <kq/core/check.hpp>
 #include <kq/dot/all.hpp>
 #include <kq/gemv/run_time.hpp>
 
@@ -29,7 +30,7 @@ struct product {
         return gemv::plan(p, arguments, {space, sizeof(space)}, device, out, options);
     }
     std::string refusal(const kq::policy& p, const kq::device_facts& device = hopper) {
-        return gemv::can_implement(p, arguments, {space, sizeof(space)}, device).message();
+        return kq::message(gemv::can_implement(p, arguments, {space, sizeof(space)}, device));
     }
 };
 
@@ -40,35 +41,41 @@ TEST_CASE("a policy at run time is planned as gemv plans it") {
     gemv::launches l;
     const kq::policy policy{.rows = 2, .warps = 8};
     REQUIRE(p.plan(policy, hopper, l).ok());
-    kq::gemv_plan plan;
-    REQUIRE(kq::plan_launch<kq::q4_k>(policy, p.arguments, {p.space, sizeof(p.space)}, hopper, plan)
-                .ok());
-    CHECK(l.via == kq::transport::bulk);
-    CHECK(l.multiply.shape.grid * l.multiply.shape.grid_y == plan.grid);
+    kq::launch_plan plan;
+    kq::product_sizes sizes;
+    REQUIRE(kq::measure<gemv::product>(p.arguments, sizes).ok());
+    REQUIRE(kq::plan_launch(gemv::product::facts, policy, sizes, hopper, {}, plan).ok());
+    CHECK(l.method == kq::method::bulk);
+    CHECK(l.multiply.shape.grid == plan.shape.grid);
+    CHECK(l.multiply.shape.grid_y == plan.shape.grid_y);
     CHECK(l.multiply.shape.threads == 256);
-    CHECK(l.multiply.shape.shared_bytes == plan.shared_bytes);
+    CHECK(l.multiply.shape.shared_bytes == plan.shape.shared_bytes);
     CHECK(l.multiply.parameters.mapping.n == 7);
     CHECK(l.multiply.parameters.blocks == 2);
     CHECK(l.multiply.parameters.bulk.pieces == plan.bulk.pieces);
-    CHECK(l.quantize.shape.grid == 2); // a tile of 8 blocks, 4 warps
+    CHECK(l.quantize.shape.grid == 2); // a panel of 8 blocks, 4 warps
     CHECK(l.quantize.parameters.of[0].x == p.x);
     CHECK(l.quantize.parameters.of[0].images == p.space);
-    CHECK(gemv::workspace_bytes(p.arguments) == static_cast<size_t>(plan.workspace_bytes));
+    CHECK(gemv::workspace_bytes(p.arguments) == static_cast<size_t>(sizes.workspace_bytes));
 
     REQUIRE(p.plan(policy, ampere, l).ok());
-    CHECK(l.via == kq::transport::direct);
-    kq::description description;
+    CHECK(l.method == kq::method::direct);
+    kq::launch_plan description;
     REQUIRE(gemv::describe(policy, p.arguments, ampere, description).ok());
-    CHECK(description.via == kq::transport::direct);
+    CHECK(description.method == kq::method::direct);
 }
 
 TEST_CASE("a policy at run time is refused where gemv would not compile or launch it") {
     product p;
-    CHECK(p.refusal({.lanes = 0}) == "policy: its fields are out of range");
-    CHECK(p.refusal({.prefetch = 2, .via = kq::transport::bulk}) ==
-          "policy: register prefetch does not go with the bulk transport");
-    CHECK(p.refusal({.via = kq::transport::bulk}, ampere) ==
-          "policy: bulk transport needs compute capability 9.0 and rows that fit into shared "
+    CHECK(p.refusal({.order = {0}}) == "policy.order.lanes: must be 8, 16 or 32");
+    CHECK(p.refusal({.method = kq::method::bulk, .direct = {.prefetch = 2}}) ==
+          "policy.direct.prefetch: must be 1 where weights come by bulk copies");
+    CHECK(p.refusal({.method = kq::method::bulk}, ampere) ==
+          "policy.method: bulk copies need compute capability 9.0 or above");
+    kq::device_facts small = hopper;
+    small.shared_bytes_per_block = 1024;
+    CHECK(p.refusal({.method = kq::method::bulk}, small) ==
+          "policy.method: bulk copies need rows and activations that fit into the device's shared "
           "memory");
     p.arguments.k = 300;
     CHECK(p.refusal({}) == "k: must be a non-negative multiple of 256, the block");
@@ -76,12 +83,13 @@ TEST_CASE("a policy at run time is refused where gemv would not compile or launc
     p.arguments.weights = nullptr;
     CHECK(p.refusal({}) == "weights: must not be null");
 
-    using grouped = kq::run_time_gemv<kq::q4_k, kq::mappings::grouped, kq::epilogues::gated>;
-    CHECK(grouped::can_implement({.batch = 2}, {}, {}, hopper).message() ==
-          "policy: a batch of activation rows needs the dense or the stacked mapping");
+    using grouped = kq::run_time_gemv<kq::q4_k, kq::mappings::experts, kq::epilogues::gated>;
+    CHECK(kq::message(grouped::can_implement({.batch = 2}, {}, {}, hopper)) ==
+          "policy.batch: must be 1 unless the mapping is dense or stacked");
     grouped::launches l;
-    CHECK(grouped::plan({}, {}, {}, hopper, l, {.dependent = true, .early_weights = true})
-              .message() == "early_weights: is not for weights that ids on the device choose");
+    CHECK(kq::message(
+              grouped::plan({}, {}, {}, hopper, l, {.dependent = true, .early_weights = true})) ==
+          "early_weights: is not for weights that ids on the device choose");
 }
 
 TEST_CASE("nothing to multiply launches no kernel, and no columns launch no quantizer") {
@@ -112,13 +120,13 @@ TEST_CASE("a launch at run time is dependent where the device can") {
 }
 
 TEST_CASE("source text and names spell what the composition is") {
-    using other = kq::run_time_gemv<kq::iq2_xxs, kq::mappings::grouped, kq::epilogues::gated>;
-    CHECK(other::kernel_name({.rows = 2, .stages = 7, .via = kq::transport::automatic},
-                             kq::transport::bulk) ==
-          "kq::gemv_kernel<kq::config<kq::iq2_xxs, kq::policy{32, 2, 1, 1, 16, 2, 4608, "
-          "kq::transport::bulk}, kq::mappings::grouped<2>, kq::epilogues::gated>>");
+    using other = kq::run_time_gemv<kq::iq2_xxs, kq::mappings::experts, kq::epilogues::gated>;
+    CHECK(other::kernel_name({.rows = 2, .bulk = {.stages = 7}}, kq::method::bulk) ==
+          "kq::gemv_kernel<kq::config<kq::product<kq::iq2_xxs, kq::mappings::experts, "
+          "kq::epilogues::gated>, kq::policy{kq::order{32}, 2, 1, 16, kq::method::bulk, "
+          "kq::direct_options{1}, kq::bulk_options{2, 4608}}>>");
     CHECK(other::quantizer_name(kq::element_type::bf16) ==
           "kq::quantize_kernel<kq::bf16, 4, kq::quantizer_policy::warp_per_block, "
-          "kq::sliced_dot<kq::iq2_xxs>::image>");
+          "kq::image_of<kq::iq2_xxs>>");
     CHECK(other::source().find("#include <kq/dot/iq2_xxs.hpp>\n") == 0);
 }

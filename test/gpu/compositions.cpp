@@ -14,6 +14,7 @@
 namespace {
 
 using gpu::buffer;
+using gpu::for_each_method;
 using gpu::gates;
 using gpu::host_product;
 using gpu::output;
@@ -39,7 +40,7 @@ void compare_dense(samples::shape s, placement where) {
                           .k = s.k,
                           .m = s.m,
                           .output_stride = s.n + 1};
-    kq::check(kq::host_model<E, Policy>::launch(a));
+    kq::check(kq::host_model<E, Policy.order>::launch(a));
     const buffer weights(w, where);
     const buffer activation(x, placement::exact);
     const output y(s.m * (s.n + 1));
@@ -50,11 +51,16 @@ void compare_dense(samples::shape s, placement where) {
     REQUIRE(y.holds(expected));
 }
 
-/// Calls `compare` with every compiled policy.
-template <class Compare>
+/// Calls `compare` with every policy that is compiled for an encoding.
+template <class E, class Compare>
 void for_each_policy(Compare&& compare) {
+    const auto try_policy = [&]<kq::policy Policy>() {
+        if constexpr (instances::has<E, Policy>) {
+            compare.template operator()<Policy>();
+        }
+    };
     [&]<size_t... I>(std::index_sequence<I...>) {
-        (compare.template operator()<instances::policies[I]>(), ...);
+        (try_policy.template operator()<instances::policies[I]>(), ...);
     }
     (std::make_index_sequence<std::size(instances::policies)>{});
 }
@@ -95,7 +101,7 @@ void compare_stacked(const std::vector<std::pair<int64_t, int64_t>>& sizes, int6
     }
 }
 
-/// Experts, ids and activations of a grouped product.
+/// Experts, ids and activations of a product with experts.
 template <class E>
 struct experts {
     static constexpr int64_t count = 5;
@@ -131,7 +137,7 @@ constexpr kq::slot_activation all_rows[] = {
     kq::slot_activation::per_slot, kq::slot_activation::per_token, kq::slot_activation::broadcast};
 
 template <class E, kq::policy Policy, class Epilogue>
-void compare_grouped(const experts<E>& e = {}) {
+void compare_experts(const experts<E>& e = {}) {
     int turn = 0;
     for (const auto rows : all_rows) {
         INFO("activation rows " << static_cast<int>(rows) << ", n " << e.n << ", k " << e.k);
@@ -152,7 +158,7 @@ void compare_grouped(const experts<E>& e = {}) {
         const buffer activation(e.x, placement::exact);
         const buffer ids(e.ids, placement::exact);
         const output y(e.slots * e.n);
-        run<instances::gemv<E, Policy, kq::mappings::grouped, Epilogue>>(
+        run<instances::gemv<E, Policy, kq::mappings::experts, Epilogue>>(
             {.weights = gate.data(),
              .up_weights = Epilogue::weight_sets == 2 ? up.data() : nullptr,
              .activation = activation.as<const float>(),
@@ -192,7 +198,7 @@ void compare_weighted_sum(const experts<E>& e = {},
         const buffer ids(e.ids, placement::exact);
         const buffer weights(term_weights, placement::exact);
         const output y(e.tokens * e.n);
-        run<instances::gemv<E, Policy, kq::mappings::grouped, weighted_sum>>(
+        run<instances::gemv<E, Policy, kq::mappings::experts, weighted_sum>>(
             {.weights = gate.data(),
              .activation = activation.as<const float>(),
              .output = y.data(),
@@ -239,6 +245,39 @@ void compare_block_diagonal(const std::vector<std::array<int64_t, 3>>& sizes, in
     }
 }
 
+/// Rows of q8_0's shapes in every composition that an encoding has.
+template <class E>
+void compare_compositions() {
+    for (const int64_t blocks : {16, 48, 224}) {
+        const int64_t k = blocks * E::elements;
+        for (const int64_t m : {1, 3}) {
+            for (const int64_t n : {1, 7, 16, 17}) {
+                for_each_policy<E>([&]<kq::policy Policy>() {
+                    compare_dense<E, Policy>({m, n, k}, placements[(n + m / 2) % 3]);
+                });
+                for_each_method<E, kq::mappings::stacked, store>([&]<kq::policy Policy>() {
+                    compare_stacked<E, Policy, store>({{n, 17 - n}}, k, m);
+                });
+                for_each_method<E, kq::mappings::stacked, gated>([&]<kq::policy Policy>() {
+                    compare_stacked<E, Policy, gated>({{n, 17 - n}}, k, m);
+                });
+                for_each_method<E, kq::mappings::block_diagonal, store>([&]<kq::policy Policy>() {
+                    compare_block_diagonal<E, Policy>({{m, n, blocks}}, m);
+                });
+            }
+        }
+        for (const int64_t n : {1, 7, 16, 17}) {
+            const experts<E> e{.n = n, .k = k};
+            for_each_method<E, kq::mappings::experts, store>(
+                [&]<kq::policy Policy>() { compare_experts<E, Policy, store>(e); });
+            for_each_method<E, kq::mappings::experts, gated>(
+                [&]<kq::policy Policy>() { compare_experts<E, Policy, gated>(e); });
+            for_each_method<E, kq::mappings::experts, weighted_sum>(
+                [&]<kq::policy Policy>() { compare_weighted_sum<E, Policy>(e); });
+        }
+    }
+}
+
 const std::vector<std::pair<int64_t, int64_t>> pairs = {{16, 16}, {16, 7}, {7, 16},
                                                         {1, 24},  {24, 1}, {0, 5}};
 
@@ -246,7 +285,7 @@ const std::vector<std::pair<int64_t, int64_t>> pairs = {{16, 16}, {16, 7}, {7, 1
 
 TEST_CASE("every policy gives the host model's bits and touches no row beyond n") {
     samples::for_each_encoding([]<class E>() {
-        for_each_policy([]<kq::policy Policy>() {
+        for_each_policy<E>([]<kq::policy Policy>() {
             int turn = 0;
             for (const int64_t n : {1, 3, 5, 17, 513}) {
                 for (const int64_t m : {1, 3, 8}) {
@@ -260,58 +299,46 @@ TEST_CASE("every policy gives the host model's bits and touches no row beyond n"
     });
 }
 
-TEST_CASE("q8_0 rows of 16, 48 and 224 blocks give the bits of plain products in every "
+// Two rows share a warp at the end of rows of 16 and 48 blocks; all compositions that encodings of
+// 32 weights have together.
+TEST_CASE("rows of 16, 48 and 224 blocks of 32 weights give the bits of plain products in every "
           "composition") {
-    using E = kq::q8_0;
-    for (const int64_t blocks : {16, 48, 224}) {
-        const int64_t k = blocks * E::elements;
-        for (const int64_t m : {1, 3}) {
-            for (const int64_t n : {1, 7, 16, 17}) {
-                for_each_policy([&]<kq::policy Policy>() {
-                    compare_dense<E, Policy>({m, n, k}, placements[(n + m / 2) % 3]);
-                });
-                compare_stacked<E, bulk, store>({{n, 17 - n}}, k, m);
-                compare_stacked<E, direct, gated>({{n, 17 - n}}, k, m);
-                compare_block_diagonal<E, instances::by_turns<E>>({{m, n, blocks}}, m);
-            }
+    samples::for_each_encoding([]<class E>() {
+        if constexpr (instances::family_of<E> == instances::family::image_of_32) {
+            compare_compositions<E>();
         }
-        for (const int64_t n : {1, 7, 16, 17}) {
-            const experts<E> e{.n = n, .k = k};
-            compare_grouped<E, direct, store>(e);
-            compare_grouped<E, bulk, store>(e);
-            compare_grouped<E, bulk, gated>(e);
-            compare_weighted_sum<E, instances::by_other_turns<E>>(e);
-        }
-    }
+    });
 }
 
 TEST_CASE("stacked matrices give the bits of separate products") {
-    samples::for_each_encoding(
+    gpu::for_each_encoding_with<bulk, kq::mappings::stacked>(
         []<class E>() { compare_stacked<E, bulk, store>(pairs, 5 * E::elements, 2); });
 }
 
 TEST_CASE("stacked gate and up give the bits of products and the gate function") {
-    samples::for_each_encoding(
+    gpu::for_each_encoding_with<direct, kq::mappings::stacked, gated>(
         []<class E>() { compare_stacked<E, direct, gated>(pairs, 5 * E::elements, 2); });
 }
 
-TEST_CASE("grouped products give the bits of each expert's product, unknown experts zeros") {
+TEST_CASE("products with experts give the bits of each expert's product, unknown experts zeros") {
     samples::for_each_encoding([]<class E>() {
-        compare_grouped<E, direct, store>();
-        compare_grouped<E, bulk, store>();
+        for_each_method<E, kq::mappings::experts, store>(
+            []<kq::policy Policy>() { compare_experts<E, Policy, store>(); });
     });
 }
 
-TEST_CASE("grouped gate and up give the bits of products and the gate function") {
+TEST_CASE("gate and up of experts give the bits of products and the gate function") {
     samples::for_each_encoding([]<class E>() {
-        compare_grouped<E, direct, gated>();
-        compare_grouped<E, bulk, gated>();
+        for_each_method<E, kq::mappings::experts, gated>(
+            []<kq::policy Policy>() { compare_experts<E, Policy, gated>(); });
     });
 }
 
 TEST_CASE("weighted sums of experts give the bits of a chain of fused operations in slot order") {
-    samples::for_each_encoding(
-        []<class E>() { compare_weighted_sum<E, instances::by_other_turns<E>>(); });
+    samples::for_each_encoding([]<class E>() {
+        for_each_method<E, kq::mappings::experts, weighted_sum>(
+            []<kq::policy Policy>() { compare_weighted_sum<E, Policy>(); });
+    });
 }
 
 // A thread block adds up 8 KB of products at a time: of 64 terms those of 32 rows. As if on few
@@ -328,10 +355,11 @@ TEST_CASE("weighted sums of many terms and rows give the same bits, a round of r
                 for (size_t i = 0; i < e.ids.size(); ++i) {
                     e.ids[i] = static_cast<int32_t>(i * 5 % 7); // two of seven are unknown
                 }
-                compare_weighted_sum<E, instances::by_other_turns<E>>(e, few);
+                for_each_method<E, kq::mappings::experts, weighted_sum>(
+                    [&]<kq::policy Policy>() { compare_weighted_sum<E, Policy>(e, few); });
             };
             (compare.template operator()<Encodings>(), ...);
-        }(kq::type_list<kq::q3_k, kq::q4_k>{}); // by bulk and direct
+        }(kq::encodings{});
     }
 }
 
@@ -339,7 +367,8 @@ TEST_CASE("block-diagonal groups give the bits of products with their columns") 
     samples::for_each_encoding([]<class E>() {
         // Blocks of 64, 96 and 32 columns for encodings of 32, of 512, 768 and 256 for the others.
         const std::vector<std::array<int64_t, 3>> sizes = {{4, 8, 2}, {8, 16, 3}, {2, 7, 1}};
-        compare_block_diagonal<E, instances::by_turns<E>>(sizes, 2);
+        for_each_method<E, kq::mappings::block_diagonal, store>(
+            [&]<kq::policy Policy>() { compare_block_diagonal<E, Policy>(sizes, 2); });
     });
 }
 
@@ -378,14 +407,16 @@ TEST_CASE("scales, bias and residual on the GPU give the host model's bits") {
     CHECK(y.holds(expected));
 }
 
-TEST_CASE("a captured grouped product replays with changed expert ids") {
-    using E = kq::q4_k;
-    using gemv = instances::gemv<E, bulk, kq::mappings::grouped>;
+namespace {
+
+template <class E>
+void replay_with_changed_ids() {
+    using gemv = instances::gemv<E, bulk, kq::mappings::experts>;
     experts<E> e;
     const buffer weights(e.gate, placement::exact), activation(e.x, placement::exact);
     const buffer ids(e.ids, placement::exact);
     const output y(e.slots * e.n);
-    const kq::grouped_arguments a{.weights = weights.data(),
+    const kq::experts_arguments a{.weights = weights.data(),
                                   .activation = activation.as<const float>(),
                                   .output = y.data(),
                                   .expert_ids = ids.as<const int32_t>(),
@@ -419,4 +450,11 @@ TEST_CASE("a captured grouped product replays with changed expert ids") {
     gpu::check(cudaGraphExecDestroy(executable), "destroy graph");
     gpu::check(cudaGraphDestroy(graph), "destroy graph");
     gpu::check(cudaStreamDestroy(stream), "destroy stream");
+}
+
+} // namespace
+
+TEST_CASE("a captured product with experts replays with changed ids") {
+    gpu::for_each_encoding_with<bulk, kq::mappings::experts>(
+        []<class E>() { replay_with_changed_ids<E>(); });
 }

@@ -167,9 +167,9 @@ TEST_CASE("dependent launches of every mapping give the bits of ordinary ones") 
             expected.insert(expected.end(), y.begin(), y.end());
         }
         const auto compare = [&]<kq::policy Policy>() {
-            using grouped = instances::gemv<Encoding, Policy, kq::mappings::grouped>;
+            using grouped = instances::gemv<Encoding, Policy, kq::mappings::experts>;
             const gpu::output y(4 * rows);
-            kq::grouped_arguments a{.weights = weights.data(),
+            kq::experts_arguments a{.weights = weights.data(),
                                     .activation = activation.template as<const float>(),
                                     .output = y.data(),
                                     .expert_ids = device_ids.template as<const int32_t>(),
@@ -188,7 +188,6 @@ TEST_CASE("dependent launches of every mapping give the bits of ordinary ones") 
                                                        {.dependent = true, .early_weights = true});
             CHECK(refused.subject() == std::string("early_weights"));
         };
-        compare.template operator()<instances::direct>();
-        compare.template operator()<instances::bulk>();
+        gpu::for_each_method<Encoding, kq::mappings::experts, kq::epilogues::store>(compare);
     });
 }

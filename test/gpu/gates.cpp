@@ -37,8 +37,8 @@ TEST_CASE("dense gate and up give the bits of products and the gate function, fo
             REQUIRE(y.holds(gpu::apply_gate(form, g, u)));
         };
         for (const kq::gate_form& form : gpu::gates) {
-            compare.template operator()<instances::direct>(form);
-            compare.template operator()<instances::bulk>(form);
+            gpu::for_each_method<E, kq::mappings::dense, kq::epilogues::gated>(
+                [&]<kq::policy Policy>() { compare.template operator()<Policy>(form); });
         }
     });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/gemv/arguments.hpp>
+#include <kq/gemv/mapping/all.hpp>
 
 #include <vector>
 

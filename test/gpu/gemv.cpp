@@ -151,7 +151,7 @@ TEST_CASE("the bulk kernel gives the host model's bits for every m, n, k and ele
 }
 
 TEST_CASE("weights that begin or end at an unmapped page give the host model's bits by both "
-          "transports, at several starts modulo 16") {
+          "methods, at several starts modulo 16") {
     samples::for_each_encoding([]<class E>() {
         for (const int64_t n : {1, 2, 3, 5, 8}) { // different ends modulo 16
             for (const int64_t k : {int64_t{E::elements}, int64_t{3 * E::elements}}) {

@@ -133,11 +133,16 @@ TEST_CASE("every column of a batch of 2 to 8 gives the bits of its own product",
                 CHECK(differences == 0);
             };
             for (int64_t m = 2; m <= 8; ++m) {
+                const auto try_policy = [&]<kq::policy Policy>() {
+                    if constexpr (instances::has<E, Policy>) {
+                        compare.template operator()<Policy>(m);
+                    }
+                };
                 using namespace kq::policies;
-                using enum kq::transport;
-                compare.template operator()<by(batch<2>, direct)>(m);
-                compare.template operator()<by(batch<4>, bulk)>(m);
-                compare.template operator()<by(batch<8>, bulk)>(m);
+                using enum kq::method;
+                try_policy.template operator()<with_method(batch<2>, direct)>();
+                try_policy.template operator()<with_method(batch<4>, bulk)>();
+                try_policy.template operator()<with_method(batch<8>, bulk)>();
             }
         }
     });
@@ -146,7 +151,7 @@ TEST_CASE("every column of a batch of 2 to 8 gives the bits of its own product",
 TEST_CASE("144 experts, 6 a token with duplicates and unknown ids, give the bits of each expert's "
           "product",
           "[large]") {
-    samples::for_each_encoding([]<class E>() {
+    gpu::for_each_encoding_with<instances::bulk, kq::mappings::experts>([]<class E>() {
         const int64_t experts = 144, top_k = 6, n = 2048, k = 4096, distinct = 71;
         const auto w = samples::random_weights<E>(distinct, k, 7);
         const auto x = samples::gaussian(9 * top_k * k, 8);
@@ -168,7 +173,7 @@ TEST_CASE("144 experts, 6 a token with duplicates and unknown ids, give the bits
             }
             const buffer device_ids(ids, placement::exact);
             const gpu::output output(slots * n);
-            run<instances::gemv<E, instances::bulk, kq::mappings::grouped>>(
+            run<instances::gemv<E, instances::bulk, kq::mappings::experts>>(
                 {.weights = weights.template as<char>(),
                  .activation = activation.as<const float>(),
                  .output = output.data(),
@@ -203,7 +208,8 @@ TEST_CASE("144 experts, 6 a token with duplicates and unknown ids, give the bits
 }
 
 TEST_CASE("51865 rows in groups of four end where the weights end", "[large]") {
-    samples::for_each_encoding([]<class E>() {
+    constexpr kq::policy four_rows = with_method(kq::policies::multi_row<4>, kq::method::bulk);
+    gpu::for_each_encoding_with<four_rows>([]<class E>() {
         const int64_t n = 51865, k = E::elements * 3;
         const auto w = samples::random_weights<E>(n, k, 9);
         const auto x = samples::gaussian(k, 10);
@@ -211,7 +217,6 @@ TEST_CASE("51865 rows in groups of four end where the weights end", "[large]") {
         const buffer weights(w, placement::before_hole);
         const buffer activation(x, placement::exact);
         const buffer output(static_cast<size_t>(n) * 4, placement::before_hole);
-        constexpr kq::policy four_rows = by(kq::policies::multi_row<4>, kq::transport::bulk);
         run<instances::gemv<E, four_rows>>({.weights = weights.data(),
                                             .activation = activation.as<const float>(),
                                             .output = output.as<float>(),

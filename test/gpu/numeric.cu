@@ -26,13 +26,13 @@ struct results {
     int half_even, half_away;
     int ss, us;
     uint32_t uu;
-    int lo_su, hi_su;
+    int lo_ss, hi_ss;
     uint32_t lo_uu, permuted;
     uint32_t product, fused, sum, quotient;
 };
 
 __host__ __device__ uint32_t bits(float x) {
-    const uint32_t b = cuda::std::bit_cast<uint32_t>(x);
+    const uint32_t b = kq::bit_cast<uint32_t>(x);
     return (b & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : b; // any NaN equals any NaN
 }
 
@@ -42,8 +42,8 @@ __host__ __device__ uint32_t half_bits(kq::f16 x) {
 
 __host__ __device__ results compute(word_pair w) {
     using namespace kq;
-    const float x = cuda::std::bit_cast<float>(w.a);
-    const float y = cuda::std::bit_cast<float>(w.b);
+    const float x = kq::bit_cast<float>(w.a);
+    const float y = kq::bit_cast<float>(w.b);
     // Rounding takes numbers up to 2^22: scale the words into that range.
     const float roundable = static_cast<float>(static_cast<int>(w.a) >> 9) * 0.5f;
     results r{};
@@ -56,8 +56,8 @@ __host__ __device__ results compute(word_pair w) {
     r.ss = dp4a_ss(w.a, w.b, 5);
     r.us = dp4a_us(w.a, w.b, 5);
     r.uu = dp4a_uu(w.a, w.b, 5);
-    r.lo_su = dp2a_lo_su(w.a, w.b, 5);
-    r.hi_su = dp2a_hi_su(w.a, w.b, 5);
+    r.lo_ss = dp2a_lo_ss(w.a, w.b, 5);
+    r.hi_ss = dp2a_hi_ss(w.a, w.b, 5);
     r.lo_uu = dp2a_lo_uu(w.a, w.b, 5);
     r.permuted = byte_permute(w.a, w.b, (w.a ^ w.b) & 0x7777u);
     r.product = bits(mul_rn(x, y));
@@ -99,7 +99,7 @@ TEST_CASE("all halves and bfloats convert on the device as on the host") {
     CHECK(count_differences(words) == 0);
     for (word_pair& w : words) { // midpoints between adjacent halves, and their neighbours
         const float half = kq::to_f32(kq::f16{static_cast<uint16_t>(w.a)});
-        const uint32_t at = cuda::std::bit_cast<uint32_t>(half);
+        const uint32_t at = kq::bit_cast<uint32_t>(half);
         w = {at + 0x1000u, at};
     }
     CHECK(count_differences(words) == 0);

@@ -4,9 +4,10 @@
 #include "gpu/memory.hpp"
 #include "samples.hpp"
 
+#include <kq/core/check.hpp>
 #include <kq/dot/all.hpp>
-#include <kq/gemv/host_model.hpp>
 #include <kq/gemv/gemv.cuh>
+#include <kq/gemv/host_model.hpp>
 
 // This file is compiled for compute capability 8.0 alone, an executable of its own: on a device
 // above, the driver compiles that code, which has neither bulk copies nor waits for predecessors.

@@ -28,6 +28,29 @@ void run(const typename Gemv::arguments& a, const kq::device_facts& facts = devi
     check(cudaDeviceSynchronize(), "synchronize");
 }
 
+/// `samples::for_each_encoding` for those that a composition is compiled for; once in a test case.
+template <kq::policy Policy, template <int> class Mapping = kq::mappings::dense,
+          class Epilogue = kq::epilogues::store, class Test>
+void for_each_encoding_with(Test&& test) {
+    samples::for_each_encoding([&]<class E>() {
+        if constexpr (instances::has<E, Policy, Mapping, Epilogue>) {
+            test.template operator()<E>();
+        }
+    });
+}
+
+/// Calls `test` with the policies `direct` and `bulk`, where these are compiled for an encoding, a
+/// mapping and an epilogue.
+template <class E, template <int> class Mapping, class Epilogue, class Test>
+void for_each_method(Test&& test) {
+    if constexpr (instances::has<E, instances::direct, Mapping, Epilogue>) {
+        test.template operator()<instances::direct>();
+    }
+    if constexpr (instances::has<E, instances::bulk, Mapping, Epilogue>) {
+        test.template operator()<instances::bulk>();
+    }
+}
+
 /// An output, pre-filled with a pattern that must survive where nothing is stored.
 class output {
 public:

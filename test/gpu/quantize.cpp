@@ -63,7 +63,7 @@ std::vector<unsigned char> quantize_on_host(const T* x, int64_t k, int64_t m, in
 
 template <class E, class T>
 bool bits_agree(const std::vector<T>& x, int64_t k, int64_t m, int64_t stride) {
-    using image = typename kq::sliced_dot<E>::image;
+    using image = typename kq::decoder<E>::image;
     const auto device = quantize<E>(x.data(), x.size(), k, m, stride);
     const auto host = quantize_on_host<E>(x.data(), k, m, stride);
     return same_images<image>(device, host);
@@ -103,7 +103,7 @@ TEST_CASE("rows that are no multiple of 256 long quantize to q8_0") {
 
 TEST_CASE("the quantizer reproduces ggml's blocks of the golden files") {
     for_each_image([]<class E>() {
-        using image = typename kq::sliced_dot<E>::image;
+        using image = typename kq::decoder<E>::image;
         using block = typename E::activation::block;
         for (const golden::test_case& c : golden::load(kq::name_of(E::id))) {
             INFO(kq::name_of(E::id) << ", " << c.name);

@@ -4,6 +4,7 @@
 #include "gpu/memory.hpp"
 #include "same_images.hpp"
 
+#include <kq/core/check.hpp>
 #include <kq/dot/all.hpp>
 #include <kq/gemv/quantizer.cuh>
 
@@ -45,7 +46,7 @@ std::vector<rows> all_rows(int64_t k) {
 template <class Image, class T, class Launch>
 bytes quantize(const std::vector<T>& x, const rows& r, Launch&& launch) {
     const int64_t blocks = r.k / Image::activation::elements;
-    const int64_t padded = Image::tiles(blocks) * Image::tile_blocks;
+    const int64_t padded = Image::panels(blocks) * Image::panel_blocks;
     const buffer activation(x, placement::exact);
     const buffer images(bytes(static_cast<size_t>(r.m * Image::row_bytes(blocks)), 0xcd),
                         placement::exact);
@@ -135,7 +136,7 @@ TEMPLATE_TEST_CASE("the quantizer's policies and the host give equal images", ""
     }
 }
 
-TEST_CASE("the quantizer's policies pad rows of q8_0 that end inside a tile") {
+TEST_CASE("the quantizer's policies pad rows of q8_0 that end inside a panel") {
     for (const int64_t k : {32, 96, 32 * 33}) {
         for (const rows& r : all_rows(k)) {
             compare<kq::image_of<kq::q8_0>>(r);

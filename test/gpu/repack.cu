@@ -4,6 +4,7 @@
 #include "repacked.hpp"
 
 #include <kq/blocks/repack.cuh>
+#include <kq/core/check.hpp>
 #include <kq/gemv/gemv.cuh>
 
 #include <string>
@@ -32,11 +33,11 @@ std::vector<typename To::block> device_repack(const std::vector<typename From::b
     return to.download<typename To::block>();
 }
 
-/// The product on the device by one transport.
-template <kq::transport Via>
+/// The product on the device by one method.
+template <kq::method Method>
 std::vector<float> device_product(const std::vector<q8_0_aligned::block>& w,
                                   const std::vector<float>& x, samples::shape s, placement where) {
-    using gemv = kq::gemv<q8_0_aligned, kq::by(kq::policies::warp, Via)>;
+    using gemv = kq::gemv<q8_0_aligned, kq::with_method(kq::policies::warp, Method)>;
     const buffer weights(w, where);
     const buffer activation(x, placement::exact);
     const buffer output(std::vector<float>(static_cast<size_t>(s.m * s.n), -1.0f),
@@ -125,7 +126,7 @@ TEST_CASE("a repack refuses wrong arguments and writes nothing") {
     CHECK(to.download<unsigned char>() == pattern);
 }
 
-TEST_CASE("aligned q8_0 gives the host model's bits by both transports") {
+TEST_CASE("aligned q8_0 gives the host model's bits by both methods") {
     int turn = 0;
     for (const samples::shape s : samples::repacked_shapes()) {
         const placement where = placements[turn++ % 3];
@@ -134,8 +135,8 @@ TEST_CASE("aligned q8_0 gives the host model's bits by both transports") {
         const auto w = samples::repacked(samples::random_weights<q8_0>(s.n, s.k, 4));
         const auto x = samples::gaussian(s.m * s.k, 5);
         const auto expected = samples::host_product<q8_0_aligned>(w, x, s);
-        using kq::transport;
-        CHECK(samples::same_bytes(device_product<transport::direct>(w, x, s, where), expected));
-        CHECK(samples::same_bytes(device_product<transport::bulk>(w, x, s, where), expected));
+        using kq::method;
+        CHECK(samples::same_bytes(device_product<method::direct>(w, x, s, where), expected));
+        CHECK(samples::same_bytes(device_product<method::bulk>(w, x, s, where), expected));
     }
 }

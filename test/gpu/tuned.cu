@@ -2,7 +2,8 @@
 #include "catch.hpp"
 #include "gpu/products.hpp"
 
-#include <kq/gemv/tuned.cuh>
+#include <kq/gemv/gemv.cuh>
+#include <kq/gemv/policy/tuning/tuned.hpp>
 
 using gpu::buffer;
 using gpu::placement;
@@ -10,60 +11,39 @@ using gpu::placement;
 namespace {
 
 using E = kq::q4_k;
-using kq::tuning::row_mapping;
+using kq::tuning::product_kind;
 
 // A user's own table: policies that are not the shipped ones.
-constexpr kq::tuning::row rows[] = {
-    {90,
-     kq::encoding::q4_k,
-     row_mapping::dense,
-     64,
-     1024,
-     1,
-     {.rows = 4, .via = kq::transport::bulk},
-     1,
-     {.rows = 1, .via = kq::transport::direct},
+using kq::policies::bulk;
+using kq::policies::direct;
+constexpr kq::policy batch = bulk(1, 4, 16);
+
+constexpr kq::tuning::entry entries[] = {
+    {90, kq::encoding::q4_k, product_kind::dense, 64, 1024, 1, bulk(4, 1, 16), 1, direct(1, 1, 16),
      1},
-    {90,
-     kq::encoding::q4_k,
-     row_mapping::dense,
-     4096,
-     1024,
-     1,
-     {.rows = 1, .via = kq::transport::direct},
-     1,
-     {.rows = 4, .via = kq::transport::bulk},
-     1},
-    {90,
-     kq::encoding::q4_k,
-     row_mapping::dense,
-     64,
-     1024,
-     4,
-     {.batch = 4, .via = kq::transport::bulk},
-     1,
-     {.batch = 4, .via = kq::transport::bulk},
-     1},
+    {90, kq::encoding::q4_k, product_kind::dense, 4096, 1024, 1, direct(1, 1, 16), 1,
+     bulk(4, 1, 16), 1},
+    {90, kq::encoding::q4_k, product_kind::dense, 64, 1024, 4, batch, 1, batch, 1},
 };
-constexpr kq::tuning::table table(rows);
-using gemv = kq::tuned_gemv<E, kq::mappings::dense, kq::epilogues::store, table>;
+constexpr kq::tuning::table table(entries);
+using gemv = kq::gemv<E, kq::tuned_by<table>{}>;
 
 } // namespace
 
 TEST_CASE("a product tuned by a user's table takes its policies and gives the bits of any other") {
     const kq::device_facts facts = gpu::device();
     if (facts.compute_capability == 90) {
-        CHECK(gemv::choose({.n = 60, .k = 1024}, facts) == rows[0].best);
+        CHECK(gemv::choose({.n = 60, .k = 1024}, facts) == entries[0].best);
         CHECK(gemv::choose({.n = 60, .k = 1024}, facts, {.dependent = true}) ==
-              rows[0].best_dependent);
-        CHECK(gemv::choose({.n = 5000, .k = 1024}, facts) == rows[1].best);
-        CHECK(gemv::choose({.n = 60, .k = 1024, .m = 3}, facts) == rows[2].best);
+              entries[0].best_dependent);
+        CHECK(gemv::choose({.n = 5000, .k = 1024}, facts) == entries[1].best);
+        CHECK(gemv::choose({.n = 60, .k = 1024, .m = 3}, facts) == entries[2].best);
     }
     kq::device_facts other = facts;
     other.compute_capability = 80;
     CHECK(gemv::choose({.n = 60, .k = 1024}, other) == kq::policies::warp);
-    // A row that fits into no shared memory goes by the direct transport.
-    CHECK(gemv::choose({.n = 60, .k = 1 << 24}, facts).via == kq::transport::direct);
+    // A row that fits into no shared memory goes by direct loads.
+    CHECK(gemv::choose({.n = 60, .k = 1 << 24}, facts).method == kq::method::direct);
 
     for (const int64_t n : {1, 61, 4097}) {
         for (const int64_t m : {1, 3, 5}) {

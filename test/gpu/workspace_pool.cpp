@@ -2,6 +2,7 @@
 #include "catch.hpp"
 #include "gpu/memory.hpp"
 
+#include <kq/core/check.hpp>
 #include <kq/gemv/workspace_pool.cuh>
 
 #include <algorithm>
@@ -135,7 +136,7 @@ TEST_CASE("a thread may reserve and destroy while another one captures") {
             outcome = own.reserve(other, 512, unused);
         }).join();
     });
-    CHECK(outcome.message() == "ok");
+    CHECK(kq::message(outcome) == "ok");
     gpu::check(cudaGraphLaunch(graph, captured), "replay");
     captured.synchronize();
     CHECK(holds(space, 0x77));
@@ -164,7 +165,7 @@ TEST_CASE("each thread has a workspace for its per-thread default stream") {
     kq::workspace other;
     kq::status outcome;
     run_in_threads(1, [&](int) { outcome = pool.reserve(cudaStreamPerThread, 64, other); });
-    CHECK(outcome.message() == "ok");
+    CHECK(kq::message(outcome) == "ok");
     CHECK(other.data != own.data);
     CHECK(reserve(pool, cudaStreamPerThread, 64).data == own.data);
 }
@@ -181,7 +182,7 @@ TEST_CASE("threads reserve on streams of their own at once") {
             if (!s.ok() || spaces[i].bytes < bytes ||
                 cudaMemsetAsync(spaces[i].data, i + 1, spaces[i].bytes, streams[i]) !=
                     cudaSuccess) {
-                messages[i] = "at " + std::to_string(bytes) + ": " + s.message();
+                messages[i] = "at " + std::to_string(bytes) + ": " + kq::message(s);
                 return;
             }
         }
@@ -202,7 +203,7 @@ TEST_CASE("threads that share a stream share its workspace") {
     std::vector<kq::status> outcomes(threads);
     run_in_threads(threads, [&](int i) { outcomes[i] = pool.reserve(s, 5000, spaces[i]); });
     for (int i = 0; i < threads; ++i) {
-        CHECK(outcomes[i].message() == "ok");
+        CHECK(kq::message(outcomes[i]) == "ok");
         CHECK(spaces[i].data == spaces[0].data);
     }
 }
@@ -214,7 +215,7 @@ TEST_CASE("a refused allocation changes nothing and is reported once", "[error]"
     kq::workspace space = before;
     const kq::status refused = pool.reserve(s, size_t{1} << 60, space);
     CHECK(refused.code() == kq::error::cuda);
-    CHECK(refused.message() == "cudaMalloc: cudaErrorMemoryAllocation");
+    CHECK(kq::message(refused) == "cudaMalloc: cudaErrorMemoryAllocation");
     CHECK(cudaGetLastError() == cudaSuccess);
     CHECK(space.data == before.data);
     CHECK(space.bytes == before.bytes);

@@ -5,6 +5,7 @@
 #include "nvrtc/program.hpp"
 #include "samples.hpp"
 
+#include <kq/core/check.hpp>
 #include <kq/gemv/host_model.hpp>
 
 using gpu::buffer;
@@ -81,13 +82,12 @@ void launch(CUfunction kernel, kq::kernel_launch<Parameters> l) {
                  "launch");
 }
 
-/// The product by the host model, whose bits depend on the lanes only.
+/// The product by the host model, whose bits depend on the order only.
 template <class Encoding>
 void multiply_on_host(const kq::policy& p, const kq::dense_arguments& a) {
-    using namespace kq::policies;
-    kq::check(p.lanes == 8    ? kq::host_model<Encoding, subwarp<8>>::launch(a)
-              : p.lanes == 16 ? kq::host_model<Encoding, subwarp<16>>::launch(a)
-                              : kq::host_model<Encoding>::launch(a));
+    kq::check(p.order == kq::order{8}    ? kq::host_model<Encoding, kq::order{8}>::launch(a)
+              : p.order == kq::order{16} ? kq::host_model<Encoding, kq::order{16}>::launch(a)
+                                         : kq::host_model<Encoding>::launch(a));
 }
 
 /// The product by kernels of the loaded program: bit-equal to the host model's?
@@ -118,7 +118,7 @@ void compare(const kq::policy& policy, CUfunction quantize, CUfunction multiply,
     typename gemv::launches l;
     kq::check(gemv::plan(policy, a, {space.data(), space.bytes()}, device(), l,
                          {.dependent = dependent}));
-    REQUIRE(l.via == policy.via);
+    REQUIRE(l.method == policy.method);
     launch(quantize, l.quantize);
     launch(multiply, l.multiply);
     gpu::check(cudaDeviceSynchronize(), "synchronize");
@@ -131,12 +131,12 @@ void compare(const kq::policy& policy, CUfunction quantize, CUfunction multiply,
 TEST_CASE("kernels that NVRTC compiled give the host model's bits") {
     const kq::device_facts facts = device();
     for (const nvrtc::product& p : nvrtc::products) {
-        if (p.policy.via == kq::transport::bulk && facts.compute_capability < 90) {
+        if (p.policy.method == kq::method::bulk && facts.compute_capability < 90) {
             continue;
         }
         nvrtc::with_encoding(p, [&]<class Encoding>() {
             using gemv = kq::run_time_gemv<Encoding>;
-            const std::string multiply = gemv::kernel_name(p.policy, p.policy.via);
+            const std::string multiply = gemv::kernel_name(p.policy, p.policy.method);
             const std::string quantize = gemv::quantizer_name(kq::element_type::f16);
             const nvrtc::program program(gemv::source(), {multiply, quantize},
                                          facts.compute_capability);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/dot/all.hpp>
-#include <kq/gemv/dispatch.hpp>
-#include <kq/gemv/policy/policy.hpp>
 #include <kq/core/status.hpp>
+#include <kq/dot/all.hpp>
+#include <kq/gemv/policy/policy.hpp>
 
 #include <string>
 #include <vector>
@@ -19,10 +18,10 @@ struct product {
 };
 
 inline const std::vector<product> products = {
-    {"q4_k", {.rows = 3, .warps = 8, .via = kq::transport::direct}},
-    {"q6_k", {.lanes = 16, .prefetch = 3, .via = kq::transport::direct}},
-    {"iq2_xxs", {.rows = 3, .stages = 1, .via = kq::transport::bulk}},
-    {"q8_0", {.rows = 2, .batch = 3, .warps = 4, .via = kq::transport::bulk}},
+    {"q4_k", {.rows = 3, .warps = 8, .method = kq::method::direct}},
+    {"q6_k", {.order = {16}, .method = kq::method::direct, .direct = {.prefetch = 3}}},
+    {"iq2_xxs", {.rows = 3, .method = kq::method::bulk, .bulk = {.stages = 1}}},
+    {"q8_0", {.rows = 2, .batch = 3, .warps = 4, .method = kq::method::bulk}},
 };
 
 /// Calls `f.operator()<Encoding>()` with the product's encoding.

@@ -69,8 +69,8 @@ private:
         const std::string toolkit_folder = cccl_folder + "/.."; // for newer CCCL's <cuda/ptx>
         std::vector<const char*> options(std::begin(kq::run_time_options),
                                          std::end(kq::run_time_options));
-        options.insert(options.end(), {architecture.c_str(), "-Iinclude", cccl_folder.c_str(),
-                                       toolkit_folder.c_str()});
+        options.insert(options.end(), {architecture.c_str(), "-Iinclude", "-Itest",
+                                       cccl_folder.c_str(), toolkit_folder.c_str()});
         const nvrtcResult r =
             nvrtcCompileProgram(p, static_cast<int>(options.size()), options.data());
         size_t bytes = 0;

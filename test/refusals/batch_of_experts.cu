@@ -1,4 +1,5 @@
-// refused: a batch of activation rows needs the dense or the stacked mapping
+// refused: policy.batch must be 1 unless the mapping is dense or stacked
 #include <kq/dot/q4_k.hpp>
 #include <kq/gemv/gemv.cuh>
-template struct kq::gemv<kq::q4_k, kq::policies::batch<4>, kq::mappings::grouped>;
+#include <kq/gemv/mapping/experts.hpp>
+template class kq::gemv<kq::q4_k, kq::policies::batch<4>, kq::mappings::experts>;

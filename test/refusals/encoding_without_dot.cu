@@ -1,4 +1,4 @@
-// refused: no dot for this encoding
+// refused: no decoder for this encoding
 #include <kq/blocks/q4_k.hpp>
 #include <kq/gemv/gemv.cuh>
-template struct kq::gemv<kq::q4_k>; // dot/q4_k.hpp is missing
+template class kq::gemv<kq::q4_k>; // dot/q4_k.hpp is missing

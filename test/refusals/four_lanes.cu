@@ -1,4 +1,4 @@
-// refused: the policy's fields are out of range
+// refused: policy.order.lanes must be 8, 16 or 32
 #include <kq/dot/q4_k.hpp>
 #include <kq/gemv/gemv.cuh>
-template struct kq::gemv<kq::q4_k, kq::policy{.lanes = 4}>;
+template class kq::gemv<kq::q4_k, kq::policy{.order = {4}}>;

@@ -1,4 +1,4 @@
-// refused: register prefetch does not go with the bulk transport
+// refused: policy.direct.prefetch must be 1 where weights come by bulk copies
 #include <kq/dot/q4_k.hpp>
 #include <kq/gemv/gemv.cuh>
-template struct kq::gemv<kq::q4_k, kq::by(kq::policies::prefetch<2>, kq::transport::bulk)>;
+template class kq::gemv<kq::q4_k, kq::with_method(kq::policies::prefetch<2>, kq::method::bulk)>;

@@ -7,6 +7,7 @@
 #include "samples.hpp"
 #include "toy_encoding/dot/toy4.hpp"
 
+#include <kq/core/check.hpp>
 #include <kq/gemv/host_model.hpp>
 #include <kq/reference/reference.hpp>
 
@@ -72,20 +73,20 @@ TEST_CASE("a toy4 block decodes to the weights worked out by hand, at compile ti
 
 TEST_CASE("the lane's integers of 4096 random toy4 blocks are the reference's at every alignment, "
           "and every load is aligned and inside the block") {
-    using dot = kq::sliced_dot<toy4>;
+    using dot = kq::dp4a_dot<toy4>;
     samples::generator random(1);
     for (size_t round = 0; round < 4096; ++round) {
         const auto w = samples::random_block<toy4>(random);
         const auto x = samples::random_activation<kq::q8_0>(random);
-        unsigned char tile[dot::image::tile_bytes];
-        dot::image::pack(&x, 1, tile);
+        unsigned char panel[dot::image::panel_bytes];
+        dot::image::pack(&x, 1, panel);
 
         alignas(16) unsigned char memory[14 + sizeof(w)];
         unsigned char* block = memory + round % 8 * 2;
         std::memcpy(block, &w, sizeof(w));
         watched_memory::first = block;
         const auto fragment = dot::load<watched_memory>(dot::locate(block, 0), 0);
-        const auto activation = dot::image::load<kq::cached_memory>(tile, 0);
+        const auto activation = dot::image::load<kq::cached_memory>(panel, 0);
         const kq::integers sums = dot::dot(fragment, activation, {0, 0, nullptr, 0});
         REQUIRE(sums.dot == kq::reference::integer_dot<toy4>(w, x));
         REQUIRE(sums.min == kq::reference::integer_min<toy4>(w, x));
@@ -111,8 +112,8 @@ TEST_CASE("the host model gives the bits of dequantized weights times the activa
     CHECK(y == multiply_naively(w, x, n));
 }
 
-TEST_CASE("the host model of toy4 agrees with the reference within NMSE 1e-6, at every number of "
-          "lanes") {
+TEST_CASE("the host model of toy4 agrees with the reference within NMSE 1e-6, in every order of "
+          "additions") {
     const int64_t n = 64, k = 67 * 32;
     const auto w = samples::random_weights<toy4>(n, k, 4);
     const auto x = samples::gaussian(k, 5);
@@ -127,9 +128,9 @@ TEST_CASE("the host model of toy4 agrees with the reference within NMSE 1e-6, at
         .weights = w.data(), .activation = x.data(), .output = y.data(), .n = n, .k = k};
     kq::check(kq::host_model<toy4>::launch(a));
     CHECK(samples::nmse(y, expected) <= 1e-6);
-    kq::check(kq::host_model<toy4, kq::policies::subwarp<16>>::launch(a));
+    kq::check(kq::host_model<toy4, kq::order{16}>::launch(a));
     CHECK(samples::nmse(y, expected) <= 1e-6);
-    kq::check(kq::host_model<toy4, kq::policies::subwarp<8>>::launch(a));
+    kq::check(kq::host_model<toy4, kq::order{8}>::launch(a));
     CHECK(samples::nmse(y, expected) <= 1e-6);
 }
 

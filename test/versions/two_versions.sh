@@ -21,7 +21,7 @@ cp -r "$include" "this kq"
 cp -r "$include" "next kq"
 minor=$(sed -n 's/^#define KQ_VERSION_MINOR //p' "next kq/kq/core/version.hpp")
 edit "next kq/kq/core/version.hpp" "s/^\(#define KQ_VERSION_MINOR\) .*/\1 $((minor + 1))/"
-edit "next kq/kq/core/status.hpp" 's/std::string("ok")/std::string("ok of the next")/'
+edit "next kq/kq/core/check.hpp" 's/std::string("ok")/std::string("ok of the next")/'
 
 units=()
 for unit in this next; do

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <kq/activation/rule.hpp>
+#include <kq/core/arithmetic.hpp>
 #include <kq/core/config.hpp>
 #include <kq/core/memory.hpp>
-
-#include <cuda/cmath>
 
 namespace kq::inline KQ_ABI {
 
@@ -15,10 +14,25 @@ enum class element_order {
     planar,     ///< slice 2h + p holds groups 8h + 2i + p: the four bit planes of 16 code bytes
 };
 
+/// The geometry of an image, as data.
+struct image_facts {
+    int block_elements; ///< activations of a block
+    int slices;         ///< slots of a block
+    int panel_bytes;    ///< of 32 slots
+
+    KQ_API constexpr int64_t panels(int64_t blocks) const {
+        return detail::ceil_div(blocks * slices, int64_t{32});
+    }
+    /// Bytes of the image of a row of `blocks` blocks; a multiple of 128.
+    KQ_API constexpr int64_t row_bytes(int64_t blocks) const {
+        return panels(blocks) * panel_bytes;
+    }
+};
+
 /// A quantized activation row, laid out in the order in which lanes read it.
 ///
 /// A block is cut into `Slices` slices; slot number `block * Slices + slice` belongs to one lane.
-/// 32 slots make a tile:
+/// 32 slots make a panel:
 ///
 ///     vector[vectors][32]  16 int8 codes each
 ///     sums[32]             the sum of each vector's codes, int16
@@ -41,10 +55,11 @@ struct image {
     static_assert(Order == element_order::sequential || (groups == 16 && Slices == 4),
                   "kq: planar order is defined for 256 elements in 4 slices");
 
-    static constexpr int tile_blocks = 32 / Slices;
+    static constexpr int panel_blocks = 32 / Slices;
     static constexpr int sums_offset = vectors * 512;
     static constexpr int d_offset = sums_offset + vectors * 64;
-    static constexpr int tile_bytes = d_offset + 128;
+    static constexpr int panel_bytes = d_offset + 128;
+    static constexpr image_facts facts{Activation::elements, Slices, panel_bytes};
 
     /// One slot in registers.
     struct fragment {
@@ -66,37 +81,39 @@ struct image {
         }
     }
 
-    KQ_API static constexpr int64_t tiles(int64_t blocks) {
-        return cuda::ceil_div(blocks, int64_t{tile_blocks});
+    KQ_API static constexpr int64_t panels(int64_t blocks) {
+        return detail::ceil_div(blocks, int64_t{panel_blocks});
     }
     /// Bytes of the image of a row of `blocks` blocks; a multiple of 128.
-    KQ_API static constexpr int64_t row_bytes(int64_t blocks) { return tiles(blocks) * tile_bytes; }
+    KQ_API static constexpr int64_t row_bytes(int64_t blocks) {
+        return panels(blocks) * panel_bytes;
+    }
 
-    /// Byte offset of a slot's part of vector `vector` in its tile.
+    /// Byte offset of a slot's part of vector `vector` in its panel.
     KQ_API static constexpr int vector_at(int vector, int slot) { return vector * 512 + slot * 16; }
     KQ_API static constexpr int sum_at(int vector, int slot) {
         return sums_offset + slot * 2 * vectors + vector * 2;
     }
     KQ_API static constexpr int d_at(int slot) { return d_offset + slot * 4; }
 
-    /// Reads slot `slot`, 0 to 31, of a tile; the tile is 16-byte aligned.
+    /// Reads slot `slot`, 0 to 31, of a panel; the panel is 16-byte aligned.
     template <memory Memory>
-    KQ_API static fragment load(const unsigned char* tile, int slot) { // [tile_bytes]
+    KQ_API static fragment load(const unsigned char* panel, int slot) { // [panel_bytes]
         fragment f;
         KQ_UNROLL
         for (int v = 0; v < vectors; ++v) {
-            const auto codes = Memory::template load<words<4>>(tile + vector_at(v, slot));
+            const auto codes = Memory::template load<words<4>>(panel + vector_at(v, slot));
             KQ_UNROLL
             for (int i = 0; i < 4; ++i) {
                 f.q[4 * v + i] = codes.word[i];
             }
         }
-        const auto sums = Memory::template load<words<vectors / 2>>(tile + sum_at(0, slot));
+        const auto sums = Memory::template load<words<vectors / 2>>(panel + sum_at(0, slot));
         KQ_UNROLL
         for (int i = 0; i < vectors / 2; ++i) {
             f.sums[i] = sums.word[i];
         }
-        f.d = Memory::template load<float>(tile + d_at(slot));
+        f.d = Memory::template load<float>(panel + d_at(slot));
         return f;
     }
 
@@ -105,32 +122,32 @@ struct image {
     static void pack(const typename Activation::block* blocks, int64_t count, unsigned char* row) {
         cuda::std::memset(row, 0, static_cast<size_t>(row_bytes(count)));
         for (int64_t b = 0; b < count; ++b) {
-            unsigned char* tile = row + b / tile_blocks * tile_bytes;
+            unsigned char* panel = row + b / panel_blocks * panel_bytes;
             const float d = Activation::d(blocks[b]);
             for (int g = 0; g < groups; ++g) {
                 const auto [slice, vector] = place_of(g);
-                const int slot = static_cast<int>(b % tile_blocks) * Slices + slice;
+                const int slot = static_cast<int>(b % panel_blocks) * Slices + slice;
                 int16_t sum = 0;
                 for (int i = 0; i < 16; ++i) {
                     sum = static_cast<int16_t>(sum + blocks[b].q[16 * g + i]);
                 }
-                cuda::std::memcpy(tile + vector_at(vector, slot), blocks[b].q + 16 * g, 16);
-                cuda::std::memcpy(tile + sum_at(vector, slot), &sum, sizeof(sum));
-                cuda::std::memcpy(tile + d_at(slot), &d, sizeof(d));
+                cuda::std::memcpy(panel + vector_at(vector, slot), blocks[b].q + 16 * g, 16);
+                cuda::std::memcpy(panel + sum_at(vector, slot), &sum, sizeof(sum));
+                cuda::std::memcpy(panel + d_at(slot), &d, sizeof(d));
             }
         }
     }
 
     /// The inverse of `pack`: block number `b` of a row.
     static typename Activation::block unpack(const unsigned char* row, int64_t b) {
-        const unsigned char* tile = row + b / tile_blocks * tile_bytes;
-        const int first_slot = static_cast<int>(b % tile_blocks) * Slices;
+        const unsigned char* panel = row + b / panel_blocks * panel_bytes;
+        const int first_slot = static_cast<int>(b % panel_blocks) * Slices;
         typename Activation::block block{};
         for (int g = 0; g < groups; ++g) {
             const auto [slice, vector] = place_of(g);
-            cuda::std::memcpy(block.q + 16 * g, tile + vector_at(vector, first_slot + slice), 16);
+            cuda::std::memcpy(block.q + 16 * g, panel + vector_at(vector, first_slot + slice), 16);
         }
-        detail::finish(block, detail::copy_from<float>(tile + d_at(first_slot)));
+        detail::finish(block, detail::copy_from<float>(panel + d_at(first_slot)));
         return block;
     }
 };

@@ -57,22 +57,22 @@ __device__ __forceinline__ float extreme_of(const float (&x)[N]) {
 /// Where a block goes.
 template <class Image>
 struct block_slots {
-    unsigned char* tile; ///< [tile_bytes]
-    int first;           ///< the block's first slot in the tile
+    unsigned char* panel; ///< [panel_bytes]
+    int first;            ///< the block's first slot in the panel
 
     /// Where the codes of 16-element group `group` go.
     __device__ __forceinline__ unsigned char* codes(int group) const {
         const auto [slice, vector] = Image::place_of(group);
-        return tile + Image::vector_at(vector, first + slice);
+        return panel + Image::vector_at(vector, first + slice);
     }
 
     /// Stores what belongs to group `group` beside its codes.
     __device__ __forceinline__ void store(int group, int sum, float d) const {
         const auto [slice, vector] = Image::place_of(group);
-        *reinterpret_cast<int16_t*>(tile + Image::sum_at(vector, first + slice)) =
+        *reinterpret_cast<int16_t*>(panel + Image::sum_at(vector, first + slice)) =
             static_cast<int16_t>(sum);
         if (vector == 0) {
-            *reinterpret_cast<float*>(tile + Image::d_at(first + slice)) = d;
+            *reinterpret_cast<float*>(panel + Image::d_at(first + slice)) = d;
         }
     }
 };
@@ -166,8 +166,8 @@ __device__ __forceinline__ void quantize_item(const quantize_parameters<Element>
         x = p.x + row * p.stride + int64_t{block} * Image::activation::elements;
     }
     const block_slots<Image> out{p.images + row * p.image_bytes +
-                                     int64_t{block / Image::tile_blocks} * Image::tile_bytes,
-                                 block % Image::tile_blocks * Image::slices};
+                                     int64_t{block / Image::panel_blocks} * Image::panel_bytes,
+                                 block % Image::panel_blocks * Image::slices};
     wait_for_predecessors(); // here, so that what is above does not wait
     if constexpr (Sharers == 32) {
         quantize_by_warp(x, p.vectorized, thread % 32, out);

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <kq/activation/rule.hpp>
+#include <kq/core/arithmetic.hpp>
 #include <kq/launch/shape.hpp>
-
-#include <cuda/cmath>
 
 namespace kq::inline KQ_ABI {
 
@@ -14,7 +13,7 @@ struct quantize_parameters {
     const Element* x;      ///< [m, k], rows `stride` elements apart
     int64_t stride;        ///< in elements
     int blocks;            ///< blocks of a row
-    int padded_blocks;     ///< blocks of a row's tiles, those past its end included
+    int padded_blocks;     ///< blocks of a row's panels, those past its end included
     int64_t total;         ///< m * padded_blocks
     unsigned char* images; ///< [m, image_bytes]
     int64_t image_bytes;   ///< bytes of a quantized row
@@ -51,7 +50,7 @@ launch_shape plan_quantizer(quantizations<Element, sizeof...(Images)>& p) {
     }
     constexpr int64_t most_thread_blocks = 1 << 30;
     constexpr int at_once = by_warp ? warps : 32 * warps;
-    const int64_t thread_blocks = cuda::ceil_div(total, int64_t{at_once});
+    const int64_t thread_blocks = detail::ceil_div(total, int64_t{at_once});
     return {.grid = thread_blocks < most_thread_blocks ? thread_blocks : most_thread_blocks,
             .threads = 32 * warps};
 }

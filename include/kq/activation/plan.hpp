@@ -2,34 +2,11 @@
 #pragma once
 
 #include <kq/activation/parameters.hpp>
-#include <kq/dot/dot.hpp>
-#include <kq/gemv/arguments.hpp>
-#include <kq/gemv/problem.hpp>
-
-#include <limits>
+#include <kq/activation/rows.hpp>
+#include <kq/core/rules.hpp>
+#include <kq/core/workspace.hpp>
 
 namespace kq::inline KQ_ABI {
-
-/// The image that products with weights of `Encoding` read. Encodings that share it share what a
-/// quantizer wrote.
-template <dottable Encoding>
-using image_of = typename sliced_dot<Encoding>::image;
-
-/// Activation rows to quantize.
-struct activation_rows {
-    input_pointer activation = {}; ///< [m, k], rows `activation_stride` elements apart
-    int64_t k = 0;                 ///< columns, a multiple of every image's block
-    int64_t m = 1;                 ///< rows
-    int64_t activation_stride = 0; ///< in elements, at least k; 0 means k
-};
-
-/// The activation rows of a product.
-inline activation_rows activation_rows_of(const problem& of) {
-    return {.activation = of.activation,
-            .k = of.activation_k,
-            .m = of.activation_rows,
-            .activation_stride = of.activation_stride};
-}
 
 /// What of a `quantizer` needs no CUDA: sizes, checks and the kernel's argument.
 ///
@@ -64,12 +41,11 @@ struct quantizer_plan {
             return s;
         }
         for (int i = 0; i < count; ++i) {
-            if (to.of[i].data == nullptr || to.of[i].bytes < workspace_bytes(a, i)) {
-                return status::invalid("workspace", "must hold workspace_bytes(rows, image) bytes "
-                                                    "each");
-            }
-            if (!detail::is_aligned(to.of[i].data, 16)) {
-                return status::invalid("workspace", "must be 16-byte aligned");
+            const auto least = static_cast<int64_t>(workspace_bytes(a, i));
+            if (const status s = detail::check_workspace(
+                    to.of[i], least, "must hold workspace_bytes(rows, image) bytes each");
+                !s.ok()) {
+                return s;
             }
         }
         return {};
@@ -82,7 +58,7 @@ struct quantizer_plan {
         int i = 0;
         const auto one = [&]<class Image>() {
             const int64_t blocks = a.k / Image::activation::elements;
-            const int64_t padded = Image::tiles(blocks) * Image::tile_blocks;
+            const int64_t padded = Image::panels(blocks) * Image::panel_blocks;
             return quantize_parameters<Element>{
                 .x = static_cast<const Element*>(a.activation.data),
                 .stride = detail::stride_or(a.activation_stride, a.k),
@@ -109,8 +85,8 @@ private:
         if (a.k < 0 || ((a.k % Images::activation::elements != 0) || ...)) {
             return status::invalid("k", "must be a non-negative multiple of every image's block");
         }
-        if (((Images::tiles(a.k / Images::activation::elements) >
-              (std::numeric_limits<int>::max)() / Images::tile_bytes) ||
+        if (((Images::panels(a.k / Images::activation::elements) >
+              detail::most_int / Images::panel_bytes) ||
              ...)) {
             return status::invalid("k", "a quantized activation row must stay below 2^31 bytes");
         }

@@ -5,9 +5,7 @@
 #include <kq/blocks/q8_k.hpp>
 #include <kq/core/intrinsics.hpp>
 #include <kq/core/numeric.hpp>
-
-#include <cuda/std/concepts>
-#include <cuda/std/limits>
+#include <kq/core/standard.hpp>
 
 /// The rules by which a block of activations becomes int8 codes and a scale (contract C1). The
 /// host's loop and the device's quantizers share them.
@@ -16,7 +14,7 @@ namespace kq::inline KQ_ABI {
 /// An element type that activations may have.
 template <class T>
 concept activation_element =
-    cuda::std::same_as<T, float> || cuda::std::same_as<T, f16> || cuda::std::same_as<T, bf16>;
+    standard::same_as<T, float> || standard::same_as<T, f16> || standard::same_as<T, bf16>;
 
 /// How the device's quantizer spreads blocks over threads. Never changes a bit.
 enum class quantizer_policy {
@@ -41,7 +39,7 @@ struct quantization {
 
 namespace detail {
 
-inline constexpr float nan = cuda::std::numeric_limits<float>::quiet_NaN();
+inline constexpr float nan = standard::numeric_limits<float>::quiet_NaN();
 
 /// The element of larger magnitude, `first` on ties.
 KQ_API float larger_magnitude(float first, float second) {
@@ -86,7 +84,7 @@ struct quantization<q8_0> {
         if (!is_finite(extreme)) {
             return {detail::nan, 0.0f};
         }
-        const float amax = cuda::std::bit_cast<float>(magnitude_bits(extreme));
+        const float amax = kq::bit_cast<float>(magnitude_bits(extreme));
         const float d = div_rn(amax, 127.0f);
         const float inverse = magnitude_bits(d) == 0 ? 0.0f : div_rn(1.0f, d);
         return {to_f32(to_f16(d)), detail::zero_unless_finite(inverse)};

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <kq/core/config.hpp>
-
-#include <cuda/std/concepts>
-#include <cuda/std/type_traits>
+#include <kq/core/standard.hpp>
 
 /// The one list of weight encodings: the name of the struct and GGUF's number for the tensor type.
 /// Everything that enumerates encodings follows from it. A macro, because an enumerator's name can
@@ -77,14 +75,15 @@ using encodings = detail::drop_first<void KQ_ENCODINGS(KQ_TYPE)>::type;
 
 /// Weights in blocks: an encoding, or another layout of one. Multiplying needs no more.
 ///
-/// Requires: `Weights::block` is trivially copyable; `elements` weights a block; `id` names the
-/// encoding; `activation` is what it is dotted with.
+/// Requires: `Weights::block` is trivially copyable and names `Weights` as its `weights`;
+/// `elements` weights a block; `id` names the encoding; `activation` is what it is dotted with.
 template <class Weights>
 concept weight_blocks = requires {
     typename Weights::block;
     typename Weights::activation;
-    requires cuda::std::is_trivially_copyable_v<typename Weights::block>;
-    requires cuda::std::same_as<const encoding, decltype(Weights::id)>;
+    requires standard::is_trivially_copyable_v<typename Weights::block>;
+    requires standard::same_as<typename Weights::block::weights, Weights>;
+    requires standard::same_as<const encoding, decltype(Weights::id)>;
     requires Weights::elements % 32 == 0;
     requires Weights::elements % Weights::activation::elements == 0;
 };
@@ -97,12 +96,12 @@ concept weight_blocks = requires {
 template <class Encoding>
 concept weight_encoding = weight_blocks<Encoding> &&
     requires(const typename Encoding::block& block, int i) {
-    { Encoding::code(block, i) } -> cuda::std::same_as<int>;
-    { Encoding::scale(block, i) } -> cuda::std::same_as<int>;
-    { Encoding::minimum(block, i) } -> cuda::std::same_as<int>;
-    { Encoding::d(block) } -> cuda::std::same_as<float>;
-    { Encoding::dmin(block) } -> cuda::std::same_as<float>;
-    { Encoding::factor } -> cuda::std::convertible_to<float>;
+    { Encoding::code(block, i) } -> standard::same_as<int>;
+    { Encoding::scale(block, i) } -> standard::same_as<int>;
+    { Encoding::minimum(block, i) } -> standard::same_as<int>;
+    { Encoding::d(block) } -> standard::same_as<float>;
+    { Encoding::dmin(block) } -> standard::same_as<float>;
+    { Encoding::factor } -> standard::convertible_to<float>;
 };
 
 /// Bytes of one block of `Encoding`.
@@ -117,5 +116,63 @@ inline constexpr int block_alignment = block_bytes<Encoding> % 16 == 0  ? 16
                                        : block_bytes<Encoding> % 4 == 0 ? 4
                                        : block_bytes<Encoding> % 2 == 0 ? 2
                                                                         : 1;
+
+namespace detail {
+
+/// A text that is made at compile time.
+struct text {
+    char characters[64];
+};
+
+/// `before`, `number` and `after`. Requires: `number >= 0`, 63 characters at most.
+constexpr text text_around(const char* before, int number, const char* after) {
+    text t{};
+    int length = 0;
+    for (; *before != 0; ++before) {
+        t.characters[length++] = *before;
+    }
+    int digits = 1;
+    for (int rest = number / 10; rest != 0; rest /= 10) {
+        ++digits;
+    }
+    for (int i = digits - 1; i >= 0; --i) {
+        t.characters[length + i] = static_cast<char>('0' + number % 10);
+        number /= 10;
+    }
+    length += digits;
+    for (; *after != 0; ++after) {
+        t.characters[length++] = *after;
+    }
+    return t;
+}
+
+template <int Elements>
+inline constexpr text columns_text = text_around("must be a non-negative multiple of ", Elements,
+                                                 ", the block");
+
+template <int Alignment>
+inline constexpr text alignment_text = text_around("must be ", Alignment, "-byte aligned");
+
+} // namespace detail
+
+/// What planning a launch needs of an encoding, as plain data, with the texts of refusals.
+struct encoding_facts {
+    encoding id;
+    int elements;               ///< weights of a block
+    int block_bytes;            ///< of a block
+    int alignment;              ///< in bytes, of weights
+    const char* columns_rule;   ///< of k: "must be a non-negative multiple of 256, the block"
+    const char* alignment_rule; ///< of weights: "must be 16-byte aligned"
+};
+
+/// The facts of `Encoding`.
+template <weight_blocks Encoding>
+inline constexpr encoding_facts facts_of{
+    Encoding::id,
+    Encoding::elements,
+    block_bytes<Encoding>,
+    block_alignment<Encoding>,
+    detail::columns_text<Encoding::elements>.characters,
+    detail::alignment_text<block_alignment<Encoding>>.characters};
 
 } // namespace kq::inline KQ_ABI

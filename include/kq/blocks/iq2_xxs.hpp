@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/blocks/codebooks.hpp>
+#include <kq/blocks/codebooks/iq2_xxs.hpp>
+#include <kq/blocks/codebooks/signs.hpp>
 #include <kq/blocks/encoding.hpp>
 #include <kq/blocks/q8_k.hpp>
 #include <kq/core/numeric.hpp>
@@ -17,6 +18,8 @@ namespace kq::inline KQ_ABI {
 /// index. The weight is `d / 8 * (2 s + 1) * magnitude * sign`.
 struct iq2_xxs {
     struct block {
+        using weights = iq2_xxs;
+
         f16 d;          ///< scale
         uint8_t qs[64]; ///< eight groups of 8 bytes
     };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/blocks/codebooks.hpp>
+#include <kq/blocks/codebooks/iq3_xxs.hpp>
+#include <kq/blocks/codebooks/signs.hpp>
 #include <kq/blocks/encoding.hpp>
 #include <kq/blocks/q8_k.hpp>
 #include <kq/core/numeric.hpp>
@@ -16,6 +17,8 @@ namespace kq::inline KQ_ABI {
 /// s. The weight is `d / 4 * (2 s + 1) * magnitude * sign`.
 struct iq3_xxs {
     struct block {
+        using weights = iq3_xxs;
+
         f16 d;             ///< scale
         uint8_t qs[64];    ///< codebook indices
         uint8_t signs[32]; ///< eight words of sign indices and scales

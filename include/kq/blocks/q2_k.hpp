@@ -14,6 +14,8 @@ namespace kq::inline KQ_ABI {
 /// and its minimum in its high nibble.
 struct q2_k {
     struct block {
+        using weights = q2_k;
+
         uint8_t scales[16]; ///< low nibble: scale, high nibble: minimum
         uint8_t qs[64];     ///< codes, four planes of 2 bits
         f16 d;              ///< scale of the scales

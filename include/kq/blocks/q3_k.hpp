@@ -14,6 +14,8 @@ namespace kq::inline KQ_ABI {
 /// high two bits in `scales[8 + j % 4]`, at bit `2 (j / 4)`.
 struct q3_k {
     struct block {
+        using weights = q3_k;
+
         uint8_t hmask[32];  ///< third bits
         uint8_t qs[64];     ///< low bits, four planes of 2 bits
         uint8_t scales[12]; ///< packed 6-bit scales

@@ -11,6 +11,8 @@ namespace kq::inline KQ_ABI {
 /// Weight i is `d * (nibble - 8)`.
 struct q4_0 {
     struct block {
+        using weights = q4_0;
+
         f16 d;          ///< scale
         uint8_t qs[16]; ///< nibbles
     };

@@ -2,26 +2,11 @@
 #pragma once
 
 #include <kq/blocks/encoding.hpp>
+#include <kq/blocks/packed_scales.hpp>
 #include <kq/blocks/q8_k.hpp>
 #include <kq/core/numeric.hpp>
 
 namespace kq::inline KQ_ABI {
-
-/// The 6-bit scales and minimums of eight sub-blocks in 12 bytes, as Q4_K and Q5_K pack them.
-///
-/// Sub-blocks 0 to 3 have their scale in the low six bits of bytes 0 to 3 and their minimum in
-/// those of bytes 4 to 7. Sub-blocks 4 to 7 have their low four bits in the nibbles of bytes 8 to
-/// 11 (scale low, minimum high) and their high two bits in the top bits of bytes 0 to 7.
-struct packed_scales {
-    uint8_t bytes[12];
-
-    constexpr int scale(int j) const {
-        return j < 4 ? bytes[j] & 0x3f : (bytes[j + 4] & 0xf) | (bytes[j - 4] >> 6) << 4;
-    }
-    constexpr int minimum(int j) const {
-        return j < 4 ? bytes[j + 4] & 0x3f : bytes[j + 4] >> 4 | (bytes[j] >> 6) << 4;
-    }
-};
 
 /// Q4_K: 256 codes of 4 bits; 8 sub-blocks of 32 with a 6-bit scale and a 6-bit minimum.
 ///
@@ -29,6 +14,8 @@ struct packed_scales {
 /// `64 p + 32 + l` in its high nibble.
 struct q4_k {
     struct block {
+        using weights = q4_k;
+
         f16 d;                ///< scale of the scales
         f16 dmin;             ///< scale of the minimums
         packed_scales scales; ///< 6-bit scales and minimums

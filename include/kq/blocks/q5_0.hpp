@@ -11,6 +11,8 @@ namespace kq::inline KQ_ABI {
 /// weight i. Weight i is `d * (code - 16)`.
 struct q5_0 {
     struct block {
+        using weights = q5_0;
+
         f16 d;          ///< scale
         uint8_t qh[4];  ///< fifth bits, weight i in bit i
         uint8_t qs[16]; ///< low nibbles

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/blocks/q4_k.hpp>
+#include <kq/blocks/encoding.hpp>
+#include <kq/blocks/packed_scales.hpp>
+#include <kq/blocks/q8_k.hpp>
+#include <kq/core/numeric.hpp>
 
 namespace kq::inline KQ_ABI {
 
@@ -11,6 +14,8 @@ namespace kq::inline KQ_ABI {
 /// `qh`.
 struct q5_k {
     struct block {
+        using weights = q5_k;
+
         f16 d;                ///< scale of the scales
         f16 dmin;             ///< scale of the minimums
         packed_scales scales; ///< 6-bit scales and minimums

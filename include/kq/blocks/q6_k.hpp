@@ -14,6 +14,8 @@ namespace kq::inline KQ_ABI {
 /// high two bits in byte `32 h + l` of `qh`, at bit 2 g.
 struct q6_k {
     struct block {
+        using weights = q6_k;
+
         uint8_t ql[128];   ///< low nibbles
         uint8_t qh[64];    ///< high bits, four planes of 2 bits
         int8_t scales[16]; ///< scales

@@ -11,6 +11,8 @@ namespace kq::inline KQ_ABI {
 /// Weight i is `d * q[i]`.
 struct q8_0 {
     struct block {
+        using weights = q8_0;
+
         f16 d;        ///< scale
         int8_t q[32]; ///< the codes
     };

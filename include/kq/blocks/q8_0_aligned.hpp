@@ -19,6 +19,8 @@ struct q8_0_aligned {
     static constexpr int q8_0_blocks = 8; ///< of a block
 
     struct alignas(16) block {
+        using weights = q8_0_aligned;
+
         int8_t q[q8_0::elements * q8_0_blocks]; ///< the codes, those of block i from 32 * i on
         f16 d[q8_0_blocks];                     ///< the blocks' scales
     };

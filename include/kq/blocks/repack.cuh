@@ -3,10 +3,10 @@
 
 #include <kq/blocks/q8_0.hpp>
 #include <kq/blocks/q8_0_aligned.hpp>
-#include <kq/launch/kernel.cuh>
+#include <kq/core/arithmetic.hpp>
+#include <kq/core/standard.hpp>
 #include <kq/core/status.hpp>
-
-#include <cuda/cmath>
+#include <kq/launch/kernel.cuh>
 
 #include <algorithm>
 
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(32 * detail::repack_warps)
 #pragma unroll
         for (int i = lane; i < halves; i += 32) {
             const int aligned = detail::aligned_half(i);
-            if constexpr (cuda::std::same_as<To, q8_0_aligned>) {
+            if constexpr (standard::same_as<To, q8_0_aligned>) {
                 to[first + aligned] = from[first + i];
             } else {
                 to[first + i] = from[first + aligned];
@@ -73,14 +73,12 @@ namespace detail {
 
 template <class Weights>
 status check_repacked(const char* name, const void* blocks) {
-    constexpr int alignment = block_alignment<Weights>;
-    static_assert(alignment == 16 || alignment == 2);
+    constexpr encoding_facts facts = facts_of<Weights>;
     if (blocks == nullptr) {
         return status::invalid(name, "must not be null");
     }
-    if (reinterpret_cast<uintptr_t>(blocks) % alignment != 0) {
-        return status::invalid(name, alignment == 16 ? "must be 16-byte aligned"
-                                                     : "must be 2-byte aligned");
+    if (reinterpret_cast<uintptr_t>(blocks) % facts.alignment != 0) {
+        return status::invalid(name, facts.alignment_rule);
     }
     return {};
 }
@@ -110,7 +108,7 @@ status launch_repack(const typename From::block* from, int64_t count, typename T
     const repack_parameters<From, To> p{from, to, count / q8_0_aligned::q8_0_blocks};
     return launch_kernel(
         repack_kernel<From, To>, "repack_kernel",
-        {.grid = (std::min)(cuda::ceil_div(p.groups, int64_t{repack_warps}), most_thread_blocks),
+        {.grid = (std::min)(detail::ceil_div(p.groups, int64_t{repack_warps}), most_thread_blocks),
          .threads = 32 * repack_warps},
         stream, p);
 }
@@ -126,7 +124,7 @@ status launch_repack(const typename From::block* from, int64_t count, typename T
 /// the CUDA error of the launch. Nothing is launched then.
 ///
 /// `Block` is deduced: as a template the kernel is compiled only where it is launched.
-template <cuda::std::same_as<q8_0::block> Block>
+template <standard::same_as<q8_0::block> Block>
 status launch_repack(const Block* from, int64_t count, q8_0_aligned::block* to,
                      cudaStream_t stream) {
     return detail::launch_repack<q8_0, q8_0_aligned>(from, count, to, stream);
@@ -134,7 +132,7 @@ status launch_repack(const Block* from, int64_t count, q8_0_aligned::block* to,
 
 /// The inverse: puts each block's scale before its codes again. Otherwise as above.
 /// `from`: [count / 8] blocks. `to`: [count] blocks.
-template <cuda::std::same_as<q8_0_aligned::block> Block>
+template <standard::same_as<q8_0_aligned::block> Block>
 status launch_repack(const Block* from, int64_t count, q8_0::block* to, cudaStream_t stream) {
     return detail::launch_repack<q8_0_aligned, q8_0>(from, count, to, stream);
 }

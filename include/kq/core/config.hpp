@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#if __cplusplus < 202002L
+#    error "kq: needs C++20, compile with -std=c++20 or newer"
+#    include "kq ends here, it needs C++20" // no such file: hundreds of errors would follow
+#endif
+
 #include <kq/core/version.hpp>
 
 #include <cuda/std/version>

@@ -3,8 +3,11 @@
 
 #include <kq/core/config.hpp>
 
-#include <cuda/std/cmath>
 #include <nv/target>
+
+#if !defined(__CUDACC_RTC__)
+#    include <math.h>
+#endif
 
 /// Single instructions that the dots are made of: PTX on the device, the same function in plain
 /// C++ on the host. The float ones name their rounding, so that neither `-use_fast_math` nor a
@@ -22,12 +25,12 @@ constexpr uint32_t dot_bytes(uint32_t a, uint32_t b, uint32_t sum) {
     return sum;
 }
 
-/// `sum` plus the products of the halves of `a` (read as `A`) and the two low bytes of `b`.
-template <class A>
+/// `sum` plus the products of the halves of `a` (read as `A`) and the two low bytes of `b` (read as
+/// `B`).
+template <class A, class B>
 constexpr uint32_t dot_halves(uint32_t a, uint32_t b, uint32_t sum) {
     for (int i = 0; i < 2; ++i) {
-        sum += static_cast<uint32_t>(static_cast<A>(a >> (16 * i)) *
-                                     static_cast<uint8_t>(b >> (8 * i)));
+        sum += static_cast<uint32_t>(static_cast<A>(a >> (16 * i)) * static_cast<B>(b >> (8 * i)));
     }
     return sum;
 }
@@ -74,35 +77,35 @@ KQ_API uint32_t dp4a_uu(uint32_t a, uint32_t b, uint32_t sum) {
     return sum;
 }
 
-/// `sum + a[0] * b[0] + a[1] * b[1]` over signed halves of `a` and the two low unsigned bytes of
+/// `sum + a[0] * b[0] + a[1] * b[1]` over signed halves of `a` and the two low signed bytes of
 /// `b`, modulo 2^32.
-KQ_API int dp2a_lo_su(uint32_t a, uint32_t b, int sum) {
+KQ_API int dp2a_lo_ss(uint32_t a, uint32_t b, int sum) {
     NV_IF_TARGET(NV_IS_DEVICE,
-                 (asm("dp2a.lo.s32.u32 %0, %1, %2, %0;"
+                 (asm("dp2a.lo.s32.s32 %0, %1, %2, %0;"
                       : "+r"(sum)
                       : "r"(a), "r"(b));),
-                 (sum = static_cast<int>(detail::dot_halves<int16_t>(a, b, sum));))
+                 (sum = static_cast<int>(detail::dot_halves<int16_t, int8_t>(a, b, sum));))
     return sum;
 }
 
-/// As `dp2a_lo_su`, over the two high bytes of `b`.
-KQ_API int dp2a_hi_su(uint32_t a, uint32_t b, int sum) {
+/// As `dp2a_lo_ss`, over the two high bytes of `b`.
+KQ_API int dp2a_hi_ss(uint32_t a, uint32_t b, int sum) {
     NV_IF_TARGET(NV_IS_DEVICE,
-                 (asm("dp2a.hi.s32.u32 %0, %1, %2, %0;"
+                 (asm("dp2a.hi.s32.s32 %0, %1, %2, %0;"
                       : "+r"(sum)
                       : "r"(a), "r"(b));),
-                 (sum = static_cast<int>(detail::dot_halves<int16_t>(a, b >> 16, sum));))
+                 (sum = static_cast<int>(detail::dot_halves<int16_t, int8_t>(a, b >> 16, sum));))
     return sum;
 }
 
-/// As `dp2a_lo_su`, over unsigned halves of `a`: with a power of two in `b` it shifts, and leaves
-/// the integer ALU free.
+/// As `dp2a_lo_ss`, over unsigned halves and bytes: with a power of two in `b` it shifts, and
+/// leaves the integer ALU free.
 KQ_API uint32_t dp2a_lo_uu(uint32_t a, uint32_t b, uint32_t sum) {
     NV_IF_TARGET(NV_IS_DEVICE,
                  (asm("dp2a.lo.u32.u32 %0, %1, %2, %0;"
                       : "+r"(sum)
                       : "r"(a), "r"(b));),
-                 (sum = detail::dot_halves<uint16_t>(a, b, sum);))
+                 (sum = detail::dot_halves<uint16_t, uint8_t>(a, b, sum);))
     return sum;
 }
 
@@ -117,6 +120,12 @@ KQ_API uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
                       : "r"(low), "r"(high), "r"(selector));),
                  (result = detail::permute_bytes(low, high, selector);))
     return result;
+}
+
+/// `x`, rotated right by `count` bits, 0 to 31.
+KQ_API uint32_t rotate_right(uint32_t x, int count) {
+    NV_IF_ELSE_TARGET(NV_IS_DEVICE, (return __funnelshift_r(x, x, static_cast<uint32_t>(count));),
+                      (return x >> count | x << (-count & 31);))
 }
 
 /// `a * b`, rounded to nearest even, subnormals kept.
@@ -137,7 +146,7 @@ KQ_API float fma_rn(float a, float b, float c) {
                       : "+f"(c)
                       : "f"(a), "f"(b));
                   return c;),
-                 (return cuda::std::fma(a, b, c);))
+                 (return ::fmaf(a, b, c);))
 }
 
 /// `a + b`, rounded to nearest even, subnormals kept.

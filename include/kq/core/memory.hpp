@@ -2,8 +2,8 @@
 #pragma once
 
 #include <kq/core/config.hpp>
+#include <kq/core/standard.hpp>
 
-#include <cuda/std/concepts>
 #include <cuda/std/cstring>
 #include <nv/target>
 
@@ -56,12 +56,20 @@ private:
     template <class T>
     __device__ __forceinline__ static T stream(const unsigned char* address) {
         T v;
-        if constexpr (cuda::std::same_as<T, uint16_t>) {
+        if constexpr (standard::same_as<T, uint8_t>) {
+            uint32_t byte;
+            asm("ld.global.nc.u8 %0, [%1];" : "=r"(byte) : "l"(address));
+            v = static_cast<uint8_t>(byte);
+        } else if constexpr (standard::same_as<T, uint16_t>) {
             asm("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(address));
-        } else if constexpr (cuda::std::same_as<T, uint32_t>) {
+        } else if constexpr (standard::same_as<T, uint32_t>) {
             asm("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(address));
+        } else if constexpr (standard::same_as<T, words<2>>) {
+            asm("ld.global.nc.v2.u32 {%0, %1}, [%2];"
+                : "=r"(v.word[0]), "=r"(v.word[1])
+                : "l"(address));
         } else {
-            static_assert(cuda::std::same_as<T, words<4>>, "kq: no streamed load of this type");
+            static_assert(standard::same_as<T, words<4>>, "kq: no streamed load of this type");
             asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                 : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3])
                 : "l"(address));
@@ -75,9 +83,9 @@ private:
 /// Requires: a static `load<T>(address)`.
 template <class Memory>
 concept memory = requires(const unsigned char* address) {
-    { Memory::template load<uint16_t>(address) } -> cuda::std::same_as<uint16_t>;
-    { Memory::template load<uint32_t>(address) } -> cuda::std::same_as<uint32_t>;
-    { Memory::template load<words<4>>(address) } -> cuda::std::same_as<words<4>>;
+    { Memory::template load<uint16_t>(address) } -> standard::same_as<uint16_t>;
+    { Memory::template load<uint32_t>(address) } -> standard::same_as<uint32_t>;
+    { Memory::template load<words<4>>(address) } -> standard::same_as<words<4>>;
 };
 
 static_assert(memory<cached_memory> && memory<padded_memory> && memory<streamed_memory>);

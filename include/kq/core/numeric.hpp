@@ -2,9 +2,8 @@
 #pragma once
 
 #include <kq/core/config.hpp>
+#include <kq/core/standard.hpp>
 
-#include <cuda/std/bit>
-#include <cuda/std/type_traits>
 #include <nv/target>
 
 namespace kq::inline KQ_ABI {
@@ -19,9 +18,15 @@ struct bf16 {
     uint16_t bits;
 };
 
+/// The value whose bytes are those of `x`, as `std::bit_cast`, which no kernel may call.
+template <class To, class From>
+KQ_API constexpr To bit_cast(const From& x) {
+    return __builtin_bit_cast(To, x);
+}
+
 /// The bits of an f32 without its sign.
 KQ_API constexpr uint32_t magnitude_bits(float x) {
-    return cuda::std::bit_cast<uint32_t>(x) & 0x7fffffffu;
+    return kq::bit_cast<uint32_t>(x) & 0x7fffffffu;
 }
 
 /// Whether `x` is neither infinite nor NaN. Works on bits, so no fast-math flag can assume it true.
@@ -31,7 +36,7 @@ KQ_API constexpr bool is_finite(float x) {
 
 /// The f32 that equals the binary16 `x`. Exact; a NaN stays a NaN.
 KQ_API constexpr float to_f32(f16 x) {
-    if (!cuda::std::is_constant_evaluated()) {
+    if (!__builtin_is_constant_evaluated()) {
         NV_IF_TARGET(NV_IS_DEVICE, (float y; asm("cvt.f32.f16 %0, %1;"
                                                  : "=f"(y)
                                                  : "h"(x.bits));
@@ -41,18 +46,18 @@ KQ_API constexpr float to_f32(f16 x) {
     const uint32_t exponent = (x.bits >> 10) & 0x1fu;
     const uint32_t mantissa = x.bits & 0x3ffu;
     if (exponent == 0x1fu) {
-        return cuda::std::bit_cast<float>(sign | 0x7f800000u | mantissa << 13);
+        return kq::bit_cast<float>(sign | 0x7f800000u | mantissa << 13);
     }
     if (exponent != 0) {
-        return cuda::std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+        return kq::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
     }
     const float magnitude = static_cast<float>(mantissa) * 0x1p-24f; // exact: zero or a subnormal
-    return cuda::std::bit_cast<float>(sign | cuda::std::bit_cast<uint32_t>(magnitude));
+    return kq::bit_cast<float>(sign | kq::bit_cast<uint32_t>(magnitude));
 }
 
 /// The f32 that equals the bfloat16 `x`. Exact.
 KQ_API constexpr float to_f32(bf16 x) {
-    return cuda::std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16);
+    return kq::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16);
 }
 
 KQ_API constexpr float to_f32(float x) {
@@ -61,13 +66,13 @@ KQ_API constexpr float to_f32(float x) {
 
 /// Rounds an f32 to binary16, to nearest even; overflow gives infinity, a NaN a quiet NaN.
 KQ_API constexpr f16 to_f16(float x) {
-    if (!cuda::std::is_constant_evaluated()) {
+    if (!__builtin_is_constant_evaluated()) {
         NV_IF_TARGET(NV_IS_DEVICE, (uint16_t y; asm("cvt.rn.f16.f32 %0, %1;"
                                                     : "=h"(y)
                                                     : "f"(x));
                                     return {y};))
     }
-    const uint32_t sign = (cuda::std::bit_cast<uint32_t>(x) >> 16) & 0x8000u;
+    const uint32_t sign = (kq::bit_cast<uint32_t>(x) >> 16) & 0x8000u;
     const uint32_t magnitude = magnitude_bits(x);
     uint32_t rounded = 0;
     if (magnitude > 0x7f800000u) {
@@ -87,16 +92,28 @@ KQ_API constexpr f16 to_f16(float x) {
 
 /// Rounds an f32 to bfloat16, to nearest even; a NaN keeps its sign and becomes quiet.
 KQ_API constexpr bf16 to_bf16(float x) {
-    const uint32_t bits = cuda::std::bit_cast<uint32_t>(x);
+    const uint32_t bits = kq::bit_cast<uint32_t>(x);
     if (magnitude_bits(x) > 0x7f800000u) {
         return {static_cast<uint16_t>(bits >> 16 | 0x40u)};
     }
     return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
 }
 
+/// Rounds an f32 to an element type, to nearest even.
+template <class Element>
+KQ_API constexpr Element from_f32(float x) {
+    if constexpr (standard::is_same_v<Element, f16>) {
+        return to_f16(x);
+    } else if constexpr (standard::is_same_v<Element, bf16>) {
+        return to_bf16(x);
+    } else {
+        return x;
+    }
+}
+
 /// Rounds to the nearest integer, halves to the even one. Requires: `|x| <= 2^22`.
 KQ_API constexpr int round_half_even(float x) {
-    if (!cuda::std::is_constant_evaluated()) {
+    if (!__builtin_is_constant_evaluated()) {
         NV_IF_TARGET(NV_IS_DEVICE, (int y; asm("cvt.rni.s32.f32 %0, %1;"
                                                : "=r"(y)
                                                : "f"(x));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The dots of every weight encoding of the list.
+/// The decoders of every weight encoding of the list, and the dots by them.
 
+#include <kq/dot/dot.hpp>
 #include <kq/dot/iq2_xxs.hpp>
 #include <kq/dot/iq3_xxs.hpp>
 #include <kq/dot/q2_k.hpp>

@@ -2,21 +2,24 @@
 #pragma once
 
 #include <kq/blocks/iq2_xxs.hpp>
-#include <kq/dot/dot.hpp>
+#include <kq/dot/decoder.hpp>
 #include <kq/dot/signs.hpp>
 #include <kq/dot/words.hpp>
 
 namespace kq::inline KQ_ABI {
 
-/// IQ2_XXS: four lanes share a block, 64 weights each. A group of 8 weights is looked up as eight
-/// nibbles that number the magnitude, its signs as nibbles that add 4; a byte permute turns the
-/// nibbles into signed codes.
-template <>
-struct sliced_dot<iq2_xxs> {
+/// IQ2_XXS: four lanes share a block, 64 weights each; runs are groups of 32. 8 weights are looked
+/// up as eight nibbles that number the magnitude, their signs as nibbles that add 4; a byte permute
+/// turns the nibbles into signed codes.
+template <int Parts>
+struct decoder<iq2_xxs, Parts> : plain_decoder {
     static constexpr int slices = 4;
-    static constexpr bool has_minimum = false;
+    static constexpr int runs = 2;
+    static constexpr bool signed_codes = true;
+    static constexpr bool has_scales = true;
     using image = kq::image<q8_k, slices, element_order::sequential>;
 
+    static constexpr int table_columns = 32;
     static constexpr int table_rows = 256 + 128; ///< magnitudes, then signs
     static constexpr uint32_t constant = 0x002b1908u;
 
@@ -37,12 +40,14 @@ struct sliced_dot<iq2_xxs> {
         const unsigned char* block;
     };
 
+    /// All of a slice, whatever the part: half of it are signs and scales, and to load one index
+    /// byte of each group beside them would take more loads.
     struct fragment {
         word_run<4> q;
         f16 d;
     };
 
-    KQ_API static anchor locate(const unsigned char* block, int slice) {
+    KQ_API static anchor locate(const unsigned char* block, int slice, int = 0) {
         return {half_aligned::at(block + offsetof(iq2_xxs::block, qs) + 16 * slice), block};
     }
 
@@ -52,31 +57,21 @@ struct sliced_dot<iq2_xxs> {
                 load_f16<Memory>(from.block + offset)};
     }
 
-    KQ_API static integers dot(const fragment& w, const image::fragment& x, const lane& where) {
+    KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context& where) {
         const uint32_t positive = where.constant;  // codes of nibbles 0, 1 and 2
         constexpr uint32_t negative = 0x00d5e7f8u; // codes of nibbles 4, 5 and 6
         const uint32_t column = detail::column(where);
-        int dot = 0;
-        KQ_UNROLL
-        for (int group = 0; group < 2; ++group) {
-            const uint32_t indices = w.q.word(2 * group);
-            const uint32_t signs = w.q.word(2 * group + 1);
-            uint32_t sign_at[4];
-            detail::sign_offsets(signs, column, sign_at);
-            int sum = 0;
-            KQ_UNROLL
-            for (int i = 0; i < 4; ++i) {
-                const uint32_t nibbles =
-                    detail::look_up(where, detail::row_offset(indices, i, column)) |
-                    detail::look_up(where, sign_at[i] + 256 * 128);
-                const uint32_t* codes = x.q + 8 * group + 2 * i; // [2]
-                sum = dp4a_ss(byte_permute(positive, negative, nibbles), codes[0], sum);
-                sum = dp4a_ss(byte_permute(positive, negative, detail::high_half(nibbles)),
-                              codes[1], sum);
-            }
-            dot += sum * detail::odd_scale(signs);
-        }
-        return {dot, 0};
+        const int first = Parts == 1 ? 0 : where.part; // group of 8 weights
+        const uint32_t indices = w.q.word(2 * run) >> (8 * first);
+        const uint32_t signs = w.q.word(2 * run + 1) >> (7 * first);
+        const uint32_t nibbles =
+            detail::look_up(where, detail::row_offset(indices, i / 2, column)) |
+            detail::look_up(where, detail::sign_offset(signs, i / 2, column) + 256 * 128);
+        return byte_permute(positive, negative, i % 2 == 0 ? nibbles : detail::high_half(nibbles));
+    }
+
+    KQ_API static int run_scale(const fragment& w, int run, int factor) {
+        return detail::odd_scale(w.q.word(2 * run + 1)) * factor;
     }
 
     KQ_API static scales scale(const fragment& w, float d) {
@@ -84,6 +79,6 @@ struct sliced_dot<iq2_xxs> {
     }
 };
 
-static_assert(dottable<iq2_xxs>);
+static_assert(dottable<iq2_xxs> && decodable<iq2_xxs, 4>);
 
 } // namespace kq::inline KQ_ABI

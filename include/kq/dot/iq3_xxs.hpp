@@ -2,22 +2,27 @@
 #pragma once
 
 #include <kq/blocks/iq3_xxs.hpp>
-#include <kq/dot/dot.hpp>
+#include <kq/core/standard.hpp>
+#include <kq/dot/decoder.hpp>
 #include <kq/dot/signs.hpp>
 #include <kq/dot/words.hpp>
 
 namespace kq::inline KQ_ABI {
 
-/// IQ3_XXS: four lanes share a block, 64 weights each. A group of 4 magnitudes is looked up as
-/// bytes; the signs' nibbles pick each byte from the group or from its negation.
-template <>
-struct sliced_dot<iq3_xxs> {
+/// IQ3_XXS: four lanes share a block, 64 weights each; runs are groups of 32. 4 magnitudes are
+/// looked up as bytes; the signs' nibbles pick each byte from them or from their negations.
+template <int Parts>
+struct decoder<iq3_xxs, Parts> : plain_decoder {
+    static_assert(Parts == 1 || Parts == 4, "kq: iq3_xxs is decoded by slices or quarters");
+
     static constexpr int slices = 4;
-    static constexpr bool has_minimum = false;
+    static constexpr int runs = 2;
+    static constexpr bool signed_codes = true;
+    static constexpr bool has_scales = true;
     using image = kq::image<q8_k, slices, element_order::sequential>;
 
+    static constexpr int table_columns = 32;
     static constexpr int table_rows = 256 + 128; ///< magnitudes, then signs
-    static constexpr uint32_t constant = 0;
 
     KQ_API static uint32_t table_row(int row) {
         return row < 256 ? codebooks::iq3_xxs_entry(row)
@@ -28,51 +33,51 @@ struct sliced_dot<iq3_xxs> {
         half_aligned q; ///< of the slice's indices
         const unsigned char* block;
         int signs_at; ///< from the indices to the slice's signs
+        int part;
     };
 
     struct fragment {
-        word_run<4> q;
+        standard::conditional_t<Parts == 1, word_run<4>, half_run<2>> q;
         word_run<2> signs;
         f16 d;
     };
 
-    KQ_API static anchor locate(const unsigned char* block, int slice) {
+    KQ_API static anchor locate(const unsigned char* block, int slice, int part = 0) {
         const int q_at = offsetof(iq3_xxs::block, qs) + 16 * slice;
         const int signs_at = offsetof(iq3_xxs::block, signs) + 8 * slice;
-        return {half_aligned::at(block + q_at), block, signs_at - q_at};
+        return {half_aligned::at(block + q_at), block, signs_at - q_at, part};
     }
 
     template <memory Memory>
     KQ_API static fragment load(const anchor& from, int offset) {
-        return {load_after_header<4, Memory>(from.q, offset),
-                load_after_header<2, Memory>(from.q, offset + from.signs_at),
-                load_f16<Memory>(from.block + offset)};
+        fragment f;
+        if constexpr (Parts == 1) {
+            f.q = load_after_header<4, Memory>(from.q, offset);
+        } else { // 2 of the 8 indices of each group
+            f.q = load_halves<2, 8, Memory>(from.q.start + offset + 2 * from.part);
+        }
+        f.signs = load_after_header<2, Memory>(from.q, offset + from.signs_at);
+        f.d = load_f16<Memory>(from.block + offset);
+        return f;
     }
 
-    KQ_API static integers dot(const fragment& w, const image::fragment& x, const lane& where) {
+    KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context& where) {
+        constexpr int words = Parts == 1 ? 2 : 1; // of indices, of a run
+        const uint32_t indices = w.q.word(words * run + i / 4);
+        const uint32_t signs = w.signs.word(run) >> (Parts == 1 ? 0 : 7 * where.part);
         const uint32_t column = detail::column(where);
-        int dot = 0;
-        KQ_UNROLL
-        for (int group = 0; group < 2; ++group) {
-            const uint32_t signs = w.signs.word(group);
-            uint32_t sign_at[4];
-            detail::sign_offsets(signs, column, sign_at);
-            int sum = 0;
-            KQ_UNROLL
-            for (int i = 0; i < 8; ++i) {
-                const uint32_t indices = w.q.word(2 * group + i / 4);
-                const uint32_t magnitudes =
-                    detail::look_up(where, detail::row_offset(indices, i % 4, column));
-                // The lowest magnitude is above zero, so bytes never borrow from each other here.
-                const uint32_t negations = 0x01010100u - magnitudes;
-                const uint32_t nibbles = detail::look_up(where, sign_at[i / 2] + 256 * 128);
-                const uint32_t selector = i % 2 == 0 ? nibbles : detail::high_half(nibbles);
-                sum =
-                    dp4a_ss(byte_permute(magnitudes, negations, selector), x.q[8 * group + i], sum);
-            }
-            dot += sum * detail::odd_scale(signs);
-        }
-        return {dot, 0};
+        const uint32_t magnitudes =
+            detail::look_up(where, detail::row_offset(indices, i % 4, column));
+        // The lowest magnitude is above zero, so bytes never borrow from each other here.
+        const uint32_t negations = 0x01010100u - magnitudes;
+        const uint32_t nibbles =
+            detail::look_up(where, detail::sign_offset(signs, i / 2, column) + 256 * 128);
+        return byte_permute(magnitudes, negations,
+                            i % 2 == 0 ? nibbles : detail::high_half(nibbles));
+    }
+
+    KQ_API static int run_scale(const fragment& w, int run, int factor) {
+        return detail::odd_scale(w.signs.word(run)) * factor;
     }
 
     KQ_API static scales scale(const fragment& w, float d) {
@@ -80,6 +85,6 @@ struct sliced_dot<iq3_xxs> {
     }
 };
 
-static_assert(dottable<iq3_xxs>);
+static_assert(dottable<iq3_xxs> && decodable<iq3_xxs, 4>);
 
 } // namespace kq::inline KQ_ABI

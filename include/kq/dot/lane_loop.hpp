@@ -2,66 +2,64 @@
 #pragma once
 
 #include <kq/dot/dot.hpp>
+#include <kq/dot/order.hpp>
 
 namespace kq::inline KQ_ABI {
 
-/// The work of one lane, on the host and on the device: which blocks it dots in which order.
-///
-/// `Lanes` lanes share an output. Lane l of them takes slice `l % slices` of blocks `l / slices`,
-/// `l / slices + Lanes / slices` and so on, in ascending order, by fused multiply-adds into one sum
-/// per weight row and activation row. The lanes' sums then meet in an xor butterfly, from distance
-/// `Lanes / 2` to 1 (contract C3).
+/// The work of one lane, on the host and on the device: its blocks of a row, in the order of
+/// additions that `Order` is, up to where the lanes' sums meet.
 ///
 /// `Rows`: weight rows that share an activation fragment. `Batch`: activation rows that share a
 /// weight fragment. `Prefetch`: fragments of a row that are loaded before the first is dotted.
-template <dottable Encoding, int Lanes, int Rows, int Batch, int Prefetch>
-struct mainloop {
-    using dot = sliced_dot<Encoding>;
+template <dottable Encoding, order Order, int Rows, int Batch, int Prefetch>
+struct lane_loop {
+    static constexpr int lanes = Order.lanes;
+    using dot = dp4a_dot<Encoding>;
     using image = typename dot::image;
-    static_assert(32 % Lanes == 0 && Lanes % dot::slices == 0,
+    static_assert(32 % lanes == 0 && lanes % dot::slices == 0,
                   "kq: a policy's lanes must be a multiple of the encoding's slices");
 
-    static constexpr int tile_blocks = 32 / dot::slices;    ///< weight blocks of an image tile
-    static constexpr int step_blocks = Lanes / dot::slices; ///< blocks that the lanes take at once
+    static constexpr int panel_blocks = 32 / dot::slices;   ///< weight blocks of an image panel
+    static constexpr int step_blocks = lanes / dot::slices; ///< blocks that the lanes take at once
     static constexpr int step_bytes = step_blocks * block_bytes<Encoding>;
 
-    KQ_API static lane lane_at(int index, const unsigned char* table) {
+    KQ_API static lane_context lane_at(int index, const unsigned char* table) {
         return {index, index % dot::slices, table, in_register(dot::constant)};
     }
 
     /// Adds the lane's share of `blocks` blocks of each row to `sums`.
-    /// `rows`: addresses of the rows' first block here. `images`: for each activation row the tile
+    /// `rows`: addresses of the rows' first block here. `images`: for each activation row the panel
     /// that holds this block, which begins at slot `first_slot` of it.
     template <memory Weights>
     KQ_API static void accumulate(float (&sums)[Batch][Rows],
                                   const unsigned char* const (&rows)[Rows],
                                   const unsigned char* const (&images)[Batch], int first_slot,
-                                  int blocks, const lane& where) {
-        const int first = where.index % Lanes / dot::slices;
+                                  int blocks, const lane_context& where) {
+        const int first = where.index % lanes / dot::slices;
         typename dot::anchor anchors[Rows];
         KQ_UNROLL
         for (int r = 0; r < Rows; ++r) {
             anchors[r] = dot::locate(rows[r] + first * block_bytes<Encoding>, where.slice);
         }
-        int slot = first_slot + where.index % Lanes;
-        int tile = slot / 32 * image::tile_bytes; // from the images on
+        int slot = first_slot + where.index % lanes;
+        int panel = slot / 32 * image::panel_bytes; // from the images on
         slot %= 32;
 
         const auto dot_step = [&](const typename dot::fragment(&w)[Rows]) {
             KQ_UNROLL
             for (int j = 0; j < Batch; ++j) {
-                const auto x = image::template load<cached_memory>(images[j] + tile, slot);
+                const auto x = image::template load<cached_memory>(images[j] + panel, slot);
                 KQ_UNROLL
                 for (int r = 0; r < Rows; ++r) {
                     sums[j][r] = kq::accumulate<dot>(sums[j][r], dot::scale(w[r], x.d),
                                                      dot::dot(w[r], x, where));
                 }
             }
-            if constexpr (Lanes == 32) {
-                tile += image::tile_bytes;
+            if constexpr (lanes == 32) {
+                panel += image::panel_bytes;
             } else {
-                slot += Lanes;
-                tile += slot / 32 * image::tile_bytes;
+                slot += lanes;
+                panel += slot / 32 * image::panel_bytes;
                 slot %= 32;
             }
         };
@@ -81,7 +79,7 @@ struct mainloop {
                 dot_step(w[0]);
                 offset += step_bytes;
             }
-            if constexpr (Lanes == 32 && Rows % 2 == 0) {
+            if constexpr (lanes == 32 && Rows % 2 == 0) {
                 NV_IF_TARGET(NV_IS_DEVICE, (if (rest != 0) {
                                  accumulate_pairs<Weights>(sums, rows, images, first_slot,
                                                            blocks - rest, rest, where);
@@ -117,7 +115,7 @@ private:
         int rest = 0;
         NV_IF_TARGET(NV_IS_DEVICE, (rest = static_cast<int>(static_cast<unsigned>(blocks) %
                                                             unsigned{step_blocks});))
-        return Lanes == 32 && Rows % 2 == 0 && 2 * rest <= step_blocks ? rest : 0;
+        return lanes == 32 && Rows % 2 == 0 && 2 * rest <= step_blocks ? rest : 0;
     }
 
 #if defined(__CUDACC__)
@@ -128,15 +126,15 @@ private:
     __device__ __forceinline__ static void
     accumulate_pairs(float (&sums)[Batch][Rows], const unsigned char* const (&rows)[Rows],
                      const unsigned char* const (&images)[Batch], int first_slot, int done,
-                     int rest, const lane& where) {
+                     int rest, const lane_context& where) {
         const bool upper = where.index >= 16;
         const int taken = where.index % 16; // slices, from the first of the rest
         const bool adds = !upper && taken < rest * dot::slices;
-        // Lanes without a block take the last one again, for nothing.
+        // lanes without a block take the last one again, for nothing.
         const int block = done + (min)(taken / dot::slices, rest - 1);
         const int offset = block * block_bytes<Encoding>;
         const int slot = first_slot + block * dot::slices + where.slice;
-        const int tile = slot / 32 * image::tile_bytes;
+        const int panel = slot / 32 * image::panel_bytes;
         typename dot::fragment w[Rows / 2];
         KQ_UNROLL
         for (int p = 0; p < Rows / 2; ++p) {
@@ -145,7 +143,7 @@ private:
         }
         KQ_UNROLL
         for (int j = 0; j < Batch; ++j) {
-            const auto a = image::template load<cached_memory>(images[j] + tile, slot % 32);
+            const auto a = image::template load<cached_memory>(images[j] + panel, slot % 32);
             KQ_UNROLL
             for (int p = 0; p < Rows / 2; ++p) {
                 const integers x = dot::dot(w[p], a, where);

@@ -2,52 +2,45 @@
 #pragma once
 
 #include <kq/blocks/q4_0.hpp>
-#include <kq/dot/dot.hpp>
+#include <kq/dot/decoder.hpp>
 #include <kq/dot/words.hpp>
 
 namespace kq::inline KQ_ABI {
 
-/// Q4_0: a lane takes a whole block. High nibbles stay in place and weigh 16; the offset of 8 is
-/// taken from the activation's sums.
-template <>
-struct sliced_dot<q4_0> : without_table {
+/// Q4_0: a slice is a block, its runs are low and high nibbles.
+template <int Parts>
+struct decoder<q4_0, Parts> : plain_decoder {
     static constexpr int slices = 1;
-    static constexpr bool has_minimum = false;
+    static constexpr int runs = 2;
+    static constexpr int offset = 8;
     using image = kq::image<q8_0, slices, element_order::sequential>;
 
-    using anchor = half_aligned; ///< of the nibbles
+    using anchor = words_after_header;
 
     struct fragment {
-        word_run<4> q;
+        word_run<4 / Parts> q;
         f16 d;
     };
 
-    KQ_API static anchor locate(const unsigned char* block, int) {
-        return half_aligned::at(block + offsetof(q4_0::block, qs));
+    KQ_API static constexpr int shift(int run) { return 4 * run; }
+
+    KQ_API static anchor locate(const unsigned char* block, int, int part = 0) {
+        return anchor::at(block, offsetof(q4_0::block, qs) + 16 / Parts * part);
     }
 
     template <memory Memory>
     KQ_API static fragment load(const anchor& from, int offset) {
-        constexpr int q_at = offsetof(q4_0::block, qs);
-        return {load_after_header<4, Memory>(from, offset),
-                load_f16<Memory>(from.start - q_at + offset)};
+        return {load_after_header<4 / Parts, Memory>(from.q, offset),
+                load_f16<Memory>(from.block(offset))};
     }
 
-    KQ_API static integers dot(const fragment& w, const image::fragment& x, const lane&) {
-        int low = 0;
-        int high = 0;
-        KQ_UNROLL
-        for (int i = 0; i < 4; ++i) {
-            const uint32_t q = w.q.word(i);
-            low = dp4a_us(q & 0x0f0f0f0fu, x.q[i], low);
-            high = dp4a_us(q & 0xf0f0f0f0u, x.q[i + 4], high);
-        }
-        return {low + (high >> 4) - dp2a_lo_su(x.sums[0], 0x0808u, 0), 0};
+    KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context&) {
+        return w.q.word(i) & (run == 0 ? 0x0f0f0f0fu : 0xf0f0f0f0u);
     }
 
     KQ_API static scales scale(const fragment& w, float d) { return {mul_rn(to_f32(w.d), d), 0}; }
 };
 
-static_assert(dottable<q4_0>);
+static_assert(dottable<q4_0> && decodable<q4_0, 4>);
 
 } // namespace kq::inline KQ_ABI

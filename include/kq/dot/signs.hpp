@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/blocks/codebooks.hpp>
-#include <kq/dot/dot.hpp>
+#include <kq/blocks/codebooks/signs.hpp>
+#include <kq/dot/decoder.hpp>
 
 /// What the encodings share that look magnitudes and signs up in a table. The table has a column
 /// for every lane, so that no two lanes of a warp meet in a bank.
@@ -10,12 +10,12 @@ namespace kq::inline KQ_ABI::detail {
 
 /// The word in row `offset / 128` of the lane's column, where `offset` is a multiple of 128 plus
 /// the lane's `column`.
-KQ_API uint32_t look_up(const lane& where, uint32_t offset) {
+KQ_API uint32_t look_up(const lane_context& where, uint32_t offset) {
     return cached_memory::load<uint32_t>(where.table + offset);
 }
 
 /// The byte offset of the lane's column in a row.
-KQ_API uint32_t column(const lane& where) {
+KQ_API uint32_t column(const lane_context& where) {
     return static_cast<uint32_t>(where.index) * 4;
 }
 
@@ -25,13 +25,19 @@ KQ_API uint32_t row_offset(uint32_t rows, int i, uint32_t column) {
     return dp4a_uu(rows, 0x80u << (8 * i), column);
 }
 
-/// The four sign indices of 7 bits in the low 28 bits of `signs`, each as an offset in a table
-/// of rows of 128 bytes.
-KQ_API void sign_offsets(uint32_t signs, uint32_t column, uint32_t (&offsets)[4]) {
-    offsets[0] = dp4a_uu(signs & 0x7fu, 0x80u, column);
-    offsets[1] = (signs & 0x3f80u) | column;
-    offsets[2] = ((signs >> 7) & 0x3f80u) | column;
-    offsets[3] = dp2a_lo_uu(signs & 0x0fe00000u, 0x0400u, column);
+/// Sign index `i` of the four of 7 bits in the low 28 bits of `signs`, as an offset in a table of
+/// rows of 128 bytes. Each is moved into place by the pipe that has room.
+KQ_API uint32_t sign_offset(uint32_t signs, int i, uint32_t column) {
+    switch (i) {
+    case 0:
+        return dp4a_uu(signs & 0x7fu, 0x80u, column);
+    case 1:
+        return (signs & 0x3f80u) | column;
+    case 2:
+        return ((signs >> 7) & 0x3f80u) | column;
+    default:
+        return dp2a_lo_uu(signs & 0x0fe00000u, 0x0400u, column);
+    }
 }
 
 /// A nibble of 4 for every negative weight of a group of 8, weight i in nibble i.

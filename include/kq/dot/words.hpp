@@ -5,10 +5,61 @@
 #include <kq/core/intrinsics.hpp>
 #include <kq/core/memory.hpp>
 #include <kq/core/numeric.hpp>
+#include <kq/core/standard.hpp>
 
-/// Words of encodings whose blocks are only 2-byte aligned: aligned loads, and byte permutes that
-/// shift what they bring into place. No load leaves the block (contract C5), but in padded memory.
+/// Words of blocks in registers. Where blocks are only 2-byte aligned: aligned loads, and byte
+/// permutes that shift what they bring into place. No load leaves the block (contract C5), but in
+/// padded memory.
 namespace kq::inline KQ_ABI {
+
+/// `N` consecutive words in registers.
+template <int N>
+struct aligned_run {
+    uint32_t raw[N];
+
+    KQ_API uint32_t word(int i) const { return raw[i]; }
+};
+
+/// Loads a run by vectors of `Vector` words, or of `N` if that is less; `from` is a multiple of
+/// their bytes.
+template <int N, int Vector, memory Memory>
+KQ_API aligned_run<N> load_aligned(const unsigned char* from) {
+    constexpr int vector = N < Vector ? N : Vector;
+    static_assert(N % vector == 0);
+    aligned_run<N> run;
+    KQ_UNROLL
+    for (int i = 0; i < N; i += vector) {
+        if constexpr (vector == 1) {
+            run.raw[i] = Memory::template load<uint32_t>(from + 4 * i);
+        } else {
+            const auto v = Memory::template load<words<vector>>(from + 4 * i);
+            KQ_UNROLL
+            for (int j = 0; j < vector; ++j) {
+                run.raw[i + j] = v.word[j];
+            }
+        }
+    }
+    return run;
+}
+
+/// `N` halves of words in registers.
+template <int N>
+struct half_run {
+    uint32_t raw[N];
+
+    KQ_API uint32_t word(int i) const { return raw[i]; }
+};
+
+/// Loads `N` halves, `Stride` bytes apart; `from` is a multiple of 2.
+template <int N, int Stride, memory Memory>
+KQ_API half_run<N> load_halves(const unsigned char* from) {
+    half_run<N> run;
+    KQ_UNROLL
+    for (int i = 0; i < N; ++i) {
+        run.raw[i] = Memory::template load<uint16_t>(from + Stride * i);
+    }
+    return run;
+}
 
 /// An address that is a multiple of 2, and how far it is from a multiple of 4.
 struct half_aligned {
@@ -30,6 +81,19 @@ struct word_run {
     KQ_API uint32_t word(int i) const {
         return byte_permute(raw[i], raw[i + 1], i == 0 ? first_selector : selector);
     }
+
+    /// The `Count` words from number `First` on.
+    template <int First, int Count>
+    KQ_API word_run<Count> words_from() const {
+        word_run<Count> run;
+        KQ_UNROLL
+        for (int i = 0; i <= Count; ++i) {
+            run.raw[i] = raw[First + i];
+        }
+        run.first_selector = First == 0 ? first_selector : selector;
+        run.selector = selector;
+        return run;
+    }
 };
 
 /// Loads the run at `offset`, a multiple of 4, from `from`: words from the aligned address below,
@@ -50,7 +114,7 @@ KQ_API word_run<N> load_around(const half_aligned& from, int offset) {
 /// two bytes before the run: words from the aligned address below, then the last half.
 template <int N, memory Memory>
 KQ_API word_run<N> load_after_header(const half_aligned& from, int offset) {
-    if constexpr (cuda::std::same_as<Memory, padded_memory>) {
+    if constexpr (standard::same_as<Memory, padded_memory>) {
         return load_around<N, Memory>(from, offset);
     } else {
         word_run<N> run;
@@ -69,7 +133,7 @@ KQ_API word_run<N> load_after_header(const half_aligned& from, int offset) {
 /// two bytes after the run: the first half, then words from the aligned address above.
 template <int N, memory Memory>
 KQ_API word_run<N> load_before_trailer(const half_aligned& from, int offset) {
-    if constexpr (cuda::std::same_as<Memory, padded_memory>) {
+    if constexpr (standard::same_as<Memory, padded_memory>) {
         return load_around<N, Memory>(from, offset);
     } else {
         word_run<N> run;
@@ -84,6 +148,17 @@ KQ_API word_run<N> load_before_trailer(const half_aligned& from, int offset) {
         return run;
     }
 }
+
+/// What stays the same for a lane whose words follow a header in 2-byte aligned blocks.
+struct words_after_header {
+    half_aligned q; ///< the words
+    int q_at;       ///< from the block to them
+
+    KQ_API static words_after_header at(const unsigned char* block, int q_at) {
+        return {half_aligned::at(block + q_at), q_at};
+    }
+    KQ_API const unsigned char* block(int offset) const { return q.start + (offset - q_at); }
+};
 
 /// Loads the binary16 at `address`, a multiple of 2.
 template <memory Memory>

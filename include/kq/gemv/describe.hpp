@@ -8,63 +8,25 @@
 
 namespace kq::inline KQ_ABI {
 
-/// What a launch would do, as data: the shape and how it is served, not the row mapping, the
-/// epilogue or the element types.
-struct description {
-    encoding weights = {};
-    int block_bytes = 0; ///< tells layouts of an encoding apart
-    policy with = {};
-    transport via = transport::direct;
-    int64_t n = 0;              ///< output rows of a unit
-    int64_t k = 0;              ///< columns of a weight row
-    int64_t units = 0;          ///< activation rows, expert slots or groups
-    int64_t grid = 0;           ///< thread blocks
-    int threads = 0;            ///< of a thread block
-    int shared_bytes = 0;       ///< of a thread block
-    int64_t weight_bytes = 0;   ///< that all units together need; fewer where experts coincide
-    size_t workspace_bytes = 0; ///< quantized activations
-
-    bool operator==(const description&) const = default;
-
-    /// One line for a log.
-    std::string line() const {
-        const auto number = [](auto x) { return std::to_string(x); };
-        return std::string(name_of(weights)) + " n " + number(n) + " k " + number(k) + " units " +
-               number(units) + ": " + name_of(by(with, transport::automatic)) + " by " +
-               (via == transport::bulk ? "bulk" : "direct") + ", " + number(grid) + " x " +
-               number(threads) + " threads, " + number(shared_bytes) + " B shared, " +
-               number(weight_bytes) + " B weights in blocks of " + number(block_bytes) + " B, " +
-               number(workspace_bytes) + " B workspace";
-    }
-};
-
-/// Plans a launch without looking at pointers and describes it.
-///
-/// Errors: as `plan_shape` and `check_options`.
-template <dottable Encoding, epilogue Epilogue, class Arguments>
-status describe_launch(const policy& p, const Arguments& a, const device_facts& device,
-                       description& out, launch_options options = {}) {
-    gemv_plan plan;
-    if (const status s = check_options<mapping_of<Encoding, Epilogue, Arguments>>(device, options);
-        !s.ok()) {
-        return s;
-    }
-    if (const status s = plan_shape<Encoding, Epilogue>(p, a, device, plan); !s.ok()) {
-        return s;
-    }
-    out = {.weights = Encoding::id,
-           .block_bytes = block_bytes<Encoding>,
-           .with = p,
-           .via = plan.via,
-           .n = plan.of.n,
-           .k = plan.of.k,
-           .units = plan.of.units,
-           .grid = plan.grid,
-           .threads = plan.threads,
-           .shared_bytes = shape_of(plan, options).shared_bytes,
-           .weight_bytes = plan.of.is_empty() ? 0 : plan.of.most_rows * plan.row_bytes,
-           .workspace_bytes = static_cast<size_t>(plan.workspace_bytes)};
-    return {};
+/// A planned launch as one line for a log: what is multiplied, how it is served, with how much
+/// memory.
+inline std::string to_string(const launch_plan& plan) {
+    std::string line = name_of(plan.weights.id);
+    const auto number = [&](const char* before, int64_t x, const char* after = "") {
+        line += before + std::to_string(x) + after;
+    };
+    number(" n ", plan.sizes.n);
+    number(" k ", plan.sizes.k);
+    number(" units ", plan.sizes.units, ": ");
+    line += name_of(with_method(plan.policy, method::automatic));
+    line += plan.method == method::bulk ? " by bulk" : " by direct";
+    number(", ", plan.shape.ctas());
+    number(" x ", plan.shape.threads, " threads");
+    number(", ", plan.shape.shared_bytes, " B shared");
+    number(", ", plan.sizes.weight_bytes(), " B weights");
+    number(" in blocks of ", plan.weights.block_bytes, " B");
+    number(", ", plan.sizes.workspace_bytes, " B workspace");
+    return line;
 }
 
 } // namespace kq::inline KQ_ABI

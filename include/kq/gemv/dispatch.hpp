@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/blocks/all.hpp>
-#include <kq/gemv/policy/name.hpp>
+#include <kq/blocks/encoding.hpp>
+#include <kq/core/standard.hpp>
 #include <kq/core/status.hpp>
-
-#include <cuda/std/type_traits>
+#include <kq/gemv/policy/name.hpp>
 
 #include <string_view>
 
@@ -13,18 +12,23 @@ namespace kq::inline KQ_ABI {
 
 namespace detail {
 
+/// The status of `call()`, or success where it returns nothing.
+template <class Call>
+status status_of(Call&& call) {
+    if constexpr (standard::is_void_v<decltype(call())>) {
+        call();
+        return {};
+    } else {
+        return call();
+    }
+}
+
 template <class F, class... Encodings>
-status dispatch([[maybe_unused]] encoding e, F& f, type_list<Encodings...>) {
+status dispatch([[maybe_unused]] encoding e, [[maybe_unused]] F& f, type_list<Encodings...>) {
     status result = status::invalid("encoding", "is none that this call was compiled for");
-    [[maybe_unused]] const auto call = [&]<class Encoding>() {
-        if constexpr (cuda::std::is_void_v<decltype(f.template operator()<Encoding>())>) {
-            f.template operator()<Encoding>();
-            result = {};
-        } else {
-            result = f.template operator()<Encoding>();
-        }
-    };
-    (void)((Encodings::id == e && (call.template operator()<Encodings>(), true)) || ...);
+    (void)((Encodings::id == e &&
+            (result = status_of([&] { return f.template operator()<Encodings>(); }), true)) ||
+           ...);
     return result;
 }
 
@@ -53,7 +57,9 @@ status dispatch(encoding e, F&& f) {
 template <policy... Policies, class F>
 status dispatch_policy(std::string_view name, F&& f) {
     status result = status::invalid("policy", "is none that this call was compiled for");
-    (void)((name_of(Policies) == name && (result = f.template operator()<Policies>(), true)) ||
+    (void)((name_of(Policies) == name &&
+            (result = detail::status_of([&] { return f.template operator()<Policies>(); }),
+             true)) ||
            ...);
     return result;
 }

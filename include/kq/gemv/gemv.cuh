@@ -1,59 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/launch/failure.cuh>
-#include <kq/gemv/arguments.hpp>
-#include <kq/gemv/describe.hpp>
-#include <kq/gemv/epilogue/epilogue.hpp>
+#include <kq/core/standard.hpp>
 #include <kq/gemv/kernel/kernel.cuh>
-#include <kq/gemv/mapping/mapping.hpp>
 #include <kq/gemv/plan/plan.hpp>
-#include <kq/gemv/problem.hpp>
+#include <kq/gemv/plan/product.hpp>
+#include <kq/gemv/policy/selector.hpp>
 #include <kq/gemv/quantizer.cuh>
+#include <kq/launch/device.cuh>
 #include <kq/launch/kernel.cuh>
-#include <kq/launch/options.hpp>
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_runtime_api.h>
 
 namespace kq::inline KQ_ABI {
-
-template <>
-struct element_type_of<__half> {
-    static constexpr element_type value = element_type::f16;
-};
-template <>
-struct element_type_of<__nv_bfloat16> {
-    static constexpr element_type value = element_type::bf16;
-};
-
-/// Asks the CUDA runtime about the current device.
-inline status query_device(device_facts& facts) {
-    int device = 0;
-    if (const cudaError_t e = cudaGetDevice(&device); e != cudaSuccess) {
-        return detail::cuda_failure("cudaGetDevice", e);
-    }
-    int major = 0;
-    int minor = 0;
-    const struct {
-        cudaDeviceAttr attribute;
-        int* value;
-    } queries[] = {
-        {cudaDevAttrComputeCapabilityMajor, &major},
-        {cudaDevAttrComputeCapabilityMinor, &minor},
-        {cudaDevAttrMultiProcessorCount, &facts.multiprocessors},
-        {cudaDevAttrMaxSharedMemoryPerBlockOptin, &facts.shared_bytes_per_block},
-    };
-    for (const auto& query : queries) {
-        const cudaError_t e = cudaDeviceGetAttribute(query.value, query.attribute, device);
-        if (e != cudaSuccess) {
-            return detail::cuda_failure("cudaDeviceGetAttribute", e);
-        }
-    }
-    facts.compute_capability = 10 * major + minor;
-    return {};
-}
 
 /// Products of weights of `Encoding` with activations, composed at compile time.
 ///
@@ -63,43 +20,58 @@ inline status query_device(device_facts& facts) {
 /// are the platform's. Every part goes with every other (contract C8), unless a static_assert says
 /// why not.
 ///
-/// `Encoding`: the weights' encoding. `Policy`: which lane does what when; only its lanes change a
-/// bit. `Mapping`: which rows meet, one of `mappings`; it names the type of the arguments.
-/// `Epilogue`: what happens to finished products, one of `epilogues`.
-template <dottable Encoding, policy Policy = policies::warp,
+/// `Encoding`: the weights' encoding. `Choice`: a `policy`, which lane does what when, or a way to
+/// choose one at each launch, such as `tuned`; only a policy's order changes a bit. `Mapping`:
+/// which rows meet, one of `mappings`; it names the type of the arguments. `Epilogue`: what happens
+/// to finished products, one of `epilogues`.
+template <dottable Encoding, auto Choice = policies::warp,
           template <int> class Mapping = mappings::dense, epilogue Epilogue = epilogues::store>
     requires row_mapping<Mapping<Epilogue::weight_sets>>
-struct gemv {
-    static_assert(is_valid(Policy), "kq: the policy's fields are out of range");
-    static_assert(allows(Policy, transport::direct) || allows(Policy, transport::bulk),
-                  "kq: register prefetch does not go with the bulk transport");
-
-    static_assert(Policy.batch == 1 || Mapping<Epilogue::weight_sets>::batchable,
-                  "kq: a batch of activation rows needs the dense or the stacked mapping");
-
-    using mapping = Mapping<Epilogue::weight_sets>;
-    using arguments = typename mapping::arguments;
-    using image = image_of<Encoding>;
+class gemv {
+public:
+    using product = kq::product<Encoding, Mapping, Epilogue>;
+    using mapping = typename product::mapping;
+    using arguments = typename product::arguments;
+    using image = typename product::image;
+    static_assert(policy_choice<standard::remove_cvref_t<decltype(Choice)>, product>,
+                  "kq: the second argument of gemv is a policy or a policy_selector");
 
     /// Bytes of workspace that `launch` needs; 0 for arguments that it refuses.
     static size_t workspace_bytes(const arguments& a) {
-        gemv_plan plan;
-        const status s = plan_sizes<Encoding, Epilogue>(a, plan);
-        return s.ok() ? static_cast<size_t>(plan.workspace_bytes) : 0;
+        product_sizes sizes;
+        return measure<product>(a, sizes).ok() ? static_cast<size_t>(sizes.workspace_bytes) : 0;
     }
 
-    /// Whether `launch` would accept these arguments on this device, and if not, why.
-    static status can_implement(const arguments& a, workspace space, const device_facts& device) {
-        gemv_plan plan;
-        return plan_launch<Encoding, Epilogue>(Policy, a, space, device, plan);
+    /// The policy of a launch with these arguments on this device. Arguments that `launch` refuses
+    /// have one too.
+    static policy choose(const arguments& a, const device_facts& device,
+                         launch_options options = {}) {
+        product_sizes sizes;
+        launch_plan plan;
+        int chosen = 0;
+        if (measure<product>(a, sizes).ok()) {
+            (void)plan_chosen(sizes, device, options, plan, chosen);
+        }
+        return list.of[chosen];
     }
 
     /// What `launch` would do with these arguments on this device.
     ///
     /// Errors: as `can_implement`, but pointers and workspace are not looked at.
-    static status describe(const arguments& a, const device_facts& device, description& out,
+    static status describe(const arguments& a, const device_facts& device, launch_plan& plan,
                            launch_options options = {}) {
-        return describe_launch<Encoding, Epilogue>(Policy, a, device, out, options);
+        product_sizes sizes;
+        int chosen = 0;
+        const status s = measure<product>(a, sizes);
+        return s.ok() ? plan_chosen(sizes, device, options, plan, chosen) : s;
+    }
+
+    /// Whether `launch` would accept these arguments on this device, and if not, why.
+    static status can_implement(const arguments& a, workspace space, const device_facts& device,
+                                launch_options options = {}) {
+        launch_plan plan;
+        int chosen = 0;
+        return plan_with(a, space, device, options, plan, chosen);
     }
 
     /// Quantizes the activation into the workspace. What it leaves there serves every product with
@@ -111,13 +83,12 @@ struct gemv {
     template <quantizer_policy Quantizer = quantizer_policy::warp_per_block>
     static status quantize(const arguments& a, workspace space, cudaStream_t stream,
                            const device_facts& device, launch_options options = {}) {
-        gemv_plan plan;
-        if (const status s = plan_sizes<Encoding, Epilogue>(a, plan);
-            !s.ok() || plan.of.is_empty()) {
+        product_sizes sizes;
+        if (const status s = measure<product>(a, sizes); !s.ok() || sizes.is_empty()) {
             return s;
         }
-        return quantizer<image>::template launch<Quantizer>(activation_rows_of(plan.of), {{space}},
-                                                            stream, device, options);
+        return quantizer<image>::template launch<Quantizer>(sizes.activation, {{space}}, stream,
+                                                            device, options);
     }
 
     /// Multiplies the weights with the activation that `quantize` left in the workspace.
@@ -126,11 +97,10 @@ struct gemv {
     /// `can_implement`; or the CUDA error of the launch. Nothing is launched then.
     static status multiply(const arguments& a, workspace space, cudaStream_t stream,
                            const device_facts& device, launch_options options = {}) {
-        gemv_plan plan;
-        if (const status s = plan_with(a, space, device, options, plan); !s.ok()) {
-            return s;
-        }
-        return multiply_planned(a, plan, space, stream, options);
+        launch_plan plan;
+        int chosen = 0;
+        const status s = plan_with(a, space, device, options, plan, chosen);
+        return s.ok() ? multiply_planned(a, plan, chosen, space, stream) : s;
     }
 
     /// Quantizes and multiplies. With `options.dependent` both kernels are dependent launches.
@@ -139,59 +109,97 @@ struct gemv {
     /// that of the product leaves the quantizer's launched.
     static status launch(const arguments& a, workspace space, cudaStream_t stream,
                          const device_facts& device, launch_options options = {}) {
-        gemv_plan plan;
-        if (const status s = plan_with(a, space, device, options, plan); !s.ok()) {
+        launch_plan plan;
+        int chosen = 0;
+        if (const status s = plan_with(a, space, device, options, plan, chosen);
+            !s.ok() || plan.sizes.is_empty()) {
             return s;
         }
-        if (const status s = quantize(a, space, stream, device, options); !s.ok()) {
+        if (const status s = quantizer<image>::launch_checked(plan.sizes.activation, {{space}},
+                                                              stream, plan.options);
+            !s.ok()) {
             return s;
         }
-        return multiply_planned(a, plan, space, stream, options);
+        return multiply_planned(a, plan, chosen, space, stream);
     }
 
     /// Quantizes and multiplies on the current device.
     static status launch(const arguments& a, workspace space, cudaStream_t stream) {
         device_facts device;
-        if (const status s = query_device(device); !s.ok()) {
-            return s;
-        }
-        return launch(a, space, stream, device);
+        const status s = query_device(device);
+        return s.ok() ? launch(a, space, stream, device) : s;
     }
 
 private:
-    /// Plans a launch; afterwards `options` are those that the device knows.
+    using selector = typename detail::selector_of<Choice>::type;
+    static constexpr auto list = selector::template policies<product>();
+    static_assert(list.has_one_order(), "kq: policies to choose from have one order of additions");
+    static_assert([]<int... Index>(standard::integer_sequence<int, Index...>) {
+        return (detail::composable<product, list.of[Index]>::value && ...);
+    }(standard::make_integer_sequence<int, list.count>{}));
+
+    /// Plans a measured product by the chosen policy, or by the list's first where that is refused.
+    static status plan_chosen(const product_sizes& sizes, const device_facts& device,
+                              launch_options options, launch_plan& plan, int& chosen) {
+        options.dependent = options.dependent && device.compute_capability >= 90;
+        chosen = selector::template choose<product>(sizes, device, options);
+        status s = plan_launch(product::facts, list.of[chosen], sizes, device, options, plan);
+        if (!s.ok() && chosen != 0) {
+            chosen = 0;
+            s = plan_launch(product::facts, list.of[0], sizes, device, options, plan);
+        }
+        return s;
+    }
+
+    /// Checks all arguments and plans the launch.
     static status plan_with(const arguments& a, workspace space, const device_facts& device,
-                            launch_options& options, gemv_plan& plan) {
-        if (const status s = check_options<mapping>(device, options); !s.ok()) {
+                            launch_options options, launch_plan& plan, int& chosen) {
+        product_sizes sizes;
+        if (const status s = measure<product>(a, sizes); !s.ok()) {
             return s;
         }
-        return plan_launch<Encoding, Epilogue>(Policy, a, space, device, plan);
+        if (const status s = check_pointers<product>(a, sizes, space); !s.ok()) {
+            return s;
+        }
+        return plan_chosen(sizes, device, options, plan, chosen);
     }
 
-    static status multiply_planned(const arguments& a, const gemv_plan& plan, workspace space,
-                                   cudaStream_t stream, launch_options options) {
-        if (plan.of.is_empty()) {
+    static status multiply_planned(const arguments& a, const launch_plan& plan, int chosen,
+                                   workspace space, cudaStream_t stream) {
+        if (plan.sizes.is_empty()) {
             return {};
         }
-        if constexpr (!allows(Policy, transport::direct)) {
-            return multiply_by<transport::bulk>(a, plan, space, stream, options);
-        } else {
-            if constexpr (allows(Policy, transport::bulk)) {
-                if (plan.via == transport::bulk) {
-                    return multiply_by<transport::bulk>(a, plan, space, stream, options);
-                }
-            }
-            return multiply_by<transport::direct>(a, plan, space, stream, options);
+        const auto parameters = bind<product>(a, plan, space);
+        status result;
+        [&]<int... Index>(standard::integer_sequence<int, Index...>) {
+            (void)((Index == chosen &&
+                    (result = launch_policy<list.of[Index]>(plan, parameters, stream), true)) ||
+                   ...);
         }
+        (standard::make_integer_sequence<int, list.count>{});
+        return result;
     }
 
-    template <transport Via>
-    static status multiply_by(const arguments& a, const gemv_plan& plan, workspace space,
-                              cudaStream_t stream, launch_options options) {
-        using composed = config<Encoding, compiled_part(by(Policy, Via)), mapping, Epilogue>;
-        return detail::launch_kernel(gemv_kernel<composed>, "gemv_kernel", shape_of(plan, options),
-                                     stream,
-                                     parameters_of<Encoding, Epilogue>(a, plan, space, options));
+    template <policy Policy>
+    static status launch_policy(const launch_plan& plan, const parameters_of<product>& parameters,
+                                cudaStream_t stream) {
+        if constexpr (allows(Policy, method::bulk)) {
+            if (plan.method == method::bulk) {
+                return launch_kernel<with_method(Policy, method::bulk)>(plan, parameters, stream);
+            }
+        }
+        if constexpr (allows(Policy, method::direct)) {
+            return launch_kernel<with_method(Policy, method::direct)>(plan, parameters, stream);
+        }
+        return {};
+    }
+
+    template <policy Policy>
+    static status launch_kernel(const launch_plan& plan, const parameters_of<product>& parameters,
+                                cudaStream_t stream) {
+        using composed = config<product, compiled_part(Policy)>;
+        return detail::launch_kernel(gemv_kernel<composed>, "gemv_kernel", plan.shape, stream,
+                                     parameters);
     }
 };
 

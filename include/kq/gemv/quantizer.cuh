@@ -2,8 +2,8 @@
 #pragma once
 
 #include <kq/activation/launch.cuh>
-#include <kq/gemv/plan/plan.hpp>
 #include <kq/activation/plan.hpp>
+#include <kq/launch/device.hpp>
 #include <kq/launch/options.hpp>
 
 namespace kq::inline KQ_ABI {
@@ -26,23 +26,21 @@ struct quantizer : quantizer_plan<Images...> {
     template <quantizer_policy Policy = quantizer_policy::warp_per_block>
     static status launch(const activation_rows& a, const workspaces& to, cudaStream_t stream,
                          const device_facts& device, launch_options options = {}) {
-        if (const status s = plan::check(a, to); !s.ok()) {
-            return s;
-        }
-        const bool dependent = options.dependent && device.compute_capability >= 90;
-        const auto launch_as = [&]<class Element>() {
+        const status s = plan::check(a, to);
+        options.dependent = options.dependent && device.compute_capability >= 90;
+        return s.ok() ? launch_checked<Policy>(a, to, stream, options) : s;
+    }
+
+    /// As `launch`, for arguments and options that a plan has checked.
+    ///
+    /// Errors: the CUDA error of the launch.
+    template <quantizer_policy Policy = quantizer_policy::warp_per_block>
+    static status launch_checked(const activation_rows& a, const workspaces& to,
+                                 cudaStream_t stream, launch_options options) {
+        return with_element(a.activation.type, [&]<class Element>() {
             return detail::launch_quantizer<Policy, Images...>(
-                plan::template parameters<Element>(a, to), stream, dependent);
-        };
-        switch (a.activation.type) {
-        case element_type::f16:
-            return launch_as.template operator()<f16>();
-        case element_type::bf16:
-            return launch_as.template operator()<bf16>();
-        case element_type::f32:
-            break;
-        }
-        return launch_as.template operator()<float>();
+                plan::template parameters<Element>(a, to), stream, options.dependent);
+        });
     }
 };
 

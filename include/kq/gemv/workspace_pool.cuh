@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/core/workspace.hpp>
 #include <kq/launch/failure.cuh>
-#include <kq/gemv/arguments.hpp>
-#include <kq/core/status.hpp>
 
 #include <cuda_runtime_api.h>
 

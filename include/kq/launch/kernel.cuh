@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/core/status.hpp>
 #include <kq/launch/failure.cuh>
 #include <kq/launch/shape.hpp>
-#include <kq/core/status.hpp>
 
 #include <cuda_runtime_api.h>
 

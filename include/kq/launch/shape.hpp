@@ -15,6 +15,9 @@ struct launch_shape {
     /// host threads, so each launch sets it to the same value.
     int most_shared_bytes = 0;
     bool dependent = false; ///< may start before the kernels before it end, and waits for them
+
+    /// All thread blocks.
+    KQ_API constexpr int64_t ctas() const { return grid * grid_y; }
 };
 
 } // namespace kq::inline KQ_ABI

@@ -195,6 +195,23 @@ TEST_CASE("matrices that make no block are refused by name") {
                       Contains("--top-k") && Contains("at most the 5 experts"));
 }
 
+TEST_CASE("a matrix of an unknown type or without elements is refused by name") {
+    const auto refusal_of = [](std::vector<std::uint64_t> dimensions, std::uint32_t type) {
+        gguf::writer out;
+        const std::vector<std::byte> bytes(dimensions[1] == 0 ? 0 : 144);
+        out.add_tensor("blk.0.ffn_gate.weight", dimensions, type, bytes);
+        try {
+            decode_step::blocks_of(gguf::file::own(out.finish()), 0, top_k);
+        } catch (const kq::argument_error& e) {
+            return std::string(e.what());
+        }
+        return std::string();
+    };
+    CHECK(refusal_of({256, 1}, 139) ==
+          "tensor \"blk.0.ffn_gate.weight\": type 139 is not an encoding that kq multiplies");
+    CHECK(refusal_of({256, 0}, 12) == "tensor \"blk.0.ffn_gate.weight\": holds no elements");
+}
+
 TEST_CASE("decode_step refuses arguments by name") {
     require_refusal("--hidden 0", {"--hidden", "not in range 1 to"});
     require_refusal("--hidden 300", {"--hidden", "multiple of 256", "q4_k"});

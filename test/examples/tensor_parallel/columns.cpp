@@ -4,6 +4,7 @@
 #include "samples.hpp"
 #include "tensor_parallel/split.hpp"
 
+#include <kq/core/check.hpp>
 #include <kq/gemv/host_model.hpp>
 
 namespace {

@@ -1,4 +1,5 @@
 // Multiplies one block on the CPU, with a plain C++ compiler.
+#include <kq/core/check.hpp>
 #include <kq/dot/all.hpp>
 #include <kq/gemv/host_model.hpp>
 
@@ -10,6 +11,6 @@ int main() {
     float product = 0;
     const kq::status done = kq::host_model<kq::q8_0>::launch(
         {.weights = weights, .activation = activation, .output = &product, .n = 1, .k = 32});
-    std::printf("host: %s, %g\n", done.message().c_str(), product);
+    std::printf("host: %s, %g\n", kq::message(done).c_str(), product);
     return done.ok() && product == 254 ? 0 : 1;
 }

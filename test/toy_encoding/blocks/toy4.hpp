@@ -11,6 +11,8 @@ namespace toy {
 /// last. Weight i is `d * (nibble - 8)`.
 struct toy4 {
     struct block {
+        using weights = toy4;
+
         uint8_t qs[16]; ///< nibbles
         kq::f16 d;      ///< scale
     };

@@ -3,49 +3,47 @@
 
 #include "toy_encoding/blocks/toy4.hpp"
 
-#include <kq/dot/dot.hpp>
+#include <kq/dot/decoder.hpp>
 #include <kq/dot/words.hpp>
 
-/// TOY4: a lane takes a whole block. Even weights meet even activations in the low nibbles, odd
-/// ones in the high nibbles, which stay in place and weigh 16; the offset of 8 is taken from the
-/// activation's sums.
-template <>
-struct kq::sliced_dot<toy::toy4> : kq::without_table {
+/// TOY4: a slice is a block, one run. A word of nibbles is two words of codes: even weights come
+/// from the low nibbles, odd ones from the high.
+template <int Parts>
+struct kq::decoder<toy::toy4, Parts> : kq::plain_decoder {
     static constexpr int slices = 1;
-    static constexpr bool has_minimum = false;
+    static constexpr int runs = 1;
+    static constexpr int offset = 8;
     using image = kq::image<q8_0, slices, element_order::sequential>;
 
-    using anchor = half_aligned; ///< of the block
+    struct anchor {
+        half_aligned q; ///< the part's nibbles
+        int d_at;       ///< from them to the scale
+    };
 
     struct fragment {
-        word_run<4> q;
+        word_run<4 / Parts> q;
         f16 d;
     };
 
-    KQ_API static anchor locate(const unsigned char* block, int) { return half_aligned::at(block); }
+    KQ_API static anchor locate(const unsigned char* block, int, int part = 0) {
+        constexpr int d_at = offsetof(toy::toy4::block, d);
+        const int q_at = 16 / Parts * part;
+        return {half_aligned::at(block + q_at), d_at - q_at};
+    }
 
     template <memory Memory>
     KQ_API static fragment load(const anchor& from, int offset) {
-        constexpr int d_at = offsetof(toy::toy4::block, d);
-        return {load_before_trailer<4, Memory>(from, offset),
-                load_f16<Memory>(from.start + offset + d_at)};
+        return {load_before_trailer<4 / Parts, Memory>(from.q, offset),
+                load_f16<Memory>(from.q.start + (offset + from.d_at))};
     }
 
-    KQ_API static integers dot(const fragment& w, const image::fragment& x, const lane&) {
-        int low = 0;
-        int high = 0;
-        KQ_UNROLL
-        for (int i = 0; i < 4; ++i) {
-            const uint32_t q = w.q.word(i); // weights 8 i to 8 i + 7
-            const uint32_t even = byte_permute(x.q[2 * i], x.q[2 * i + 1], 0x6420u);
-            const uint32_t odd = byte_permute(x.q[2 * i], x.q[2 * i + 1], 0x7531u);
-            low = dp4a_us(q & 0x0f0f0f0fu, even, low);
-            high = dp4a_us(q & 0xf0f0f0f0u, odd, high);
-        }
-        return {low + (high >> 4) - dp2a_lo_su(x.sums[0], 0x0808u, 0), 0};
+    KQ_API static uint32_t codes(const fragment& w, int, int i, const lane_context&) {
+        const uint32_t q = w.q.word(i / 2); // weights 8 (i / 2) to 8 (i / 2) + 7 of the part
+        return byte_permute(q & 0x0f0f0f0fu, (q >> 4) & 0x0f0f0f0fu,
+                            i % 2 == 0 ? 0x5140u : 0x7362u);
     }
 
     KQ_API static scales scale(const fragment& w, float d) { return {mul_rn(to_f32(w.d), d), 0}; }
 };
 
-static_assert(kq::dottable<toy::toy4>);
+static_assert(kq::dottable<toy::toy4> && kq::decodable<toy::toy4, 4>);

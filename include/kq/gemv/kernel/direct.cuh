@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/launch/dependent.cuh>
-#include <kq/gemv/kernel/warp_work.cuh>
 #include <kq/core/memory.hpp>
+#include <kq/gemv/kernel/multiply.cuh>
+#include <kq/gemv/kernel/table.cuh>
+#include <kq/launch/dependent.cuh>
 
 namespace kq::inline KQ_ABI::detail {
 
@@ -12,7 +13,7 @@ namespace kq::inline KQ_ABI::detail {
 template <class Config>
 __device__ __forceinline__ void run_direct(const typename Config::parameters& p,
                                            unsigned char* shared) {
-    warp_work<Config> work(p);
+    schedule<Config> work(p);
     using loop = typename Config::loop;
     constexpr int rows = work.rows;
     constexpr int batch = work.batch;
@@ -21,12 +22,12 @@ __device__ __forceinline__ void run_direct(const typename Config::parameters& p,
     fill_table<typename loop::dot>(shared, work.lane, work.warp, work.policy.warps);
     wait_for_predecessors();
     if (work.is_missing()) {
-        work.store_zeros();
+        output<Config>::store_zeros(work);
         return;
     }
     work.find_terms();
     __syncthreads();
-    const lane where = loop::lane_at(work.lane, shared);
+    const lane_context where = loop::lane_at(work.lane, shared);
 
     const auto dot = [&](const group_term& at, float(&sums)[batch][rows]) {
         const unsigned char* weights[rows]; // [rows][blocks] blocks
@@ -35,7 +36,7 @@ __device__ __forceinline__ void run_direct(const typename Config::parameters& p,
             weights[r] =
                 from_here(work.row(at.group, at.term, work.row_in_group(at.group, r)).bytes);
         }
-        const unsigned char* images[batch]; // [batch][tiles, tile_bytes]
+        const unsigned char* images[batch]; // [batch][panels, panel_bytes]
 #pragma unroll
         for (int j = 0; j < batch; ++j) {
             images[j] = work.image_of(j, at.term);
@@ -43,7 +44,7 @@ __device__ __forceinline__ void run_direct(const typename Config::parameters& p,
         loop::template accumulate<streamed_memory>(sums, weights, images, work.first_slot(),
                                                    p.blocks, where);
     };
-    work.multiply(dot, shared);
+    multiply(work, dot, shared);
 }
 
 } // namespace kq::inline KQ_ABI::detail

@@ -12,42 +12,37 @@ inline std::string name_of(const policy& p) {
     const auto numbered = [](const char* name, int i) {
         return std::string(name) + "<" + std::to_string(i) + ">";
     };
-    const auto named = [&](policy other) { return by(other, p.via) == p; };
+    const auto is = [&](const policy& other) { return with_method(other, p.method) == p; };
     std::string name;
-    if (named(policies::warp)) {
+    if (is(policies::warp)) {
         name = "warp";
-    } else if (p.lanes < 32 && named(policy{.lanes = p.lanes})) {
-        name = numbered("subwarp", p.lanes);
-    } else if (p.prefetch > 1 && named(policy{.prefetch = p.prefetch})) {
-        name = numbered("prefetch", p.prefetch);
-    } else if (p.batch > 1 && named(policy{.batch = p.batch})) {
+    } else if (p.order.lanes < 32 && is(detail::policy_of_lanes(p.order.lanes))) {
+        name = numbered("subwarp", p.order.lanes);
+    } else if (p.direct.prefetch > 1 && is(detail::policy_of_prefetch(p.direct.prefetch))) {
+        name = numbered("prefetch", p.direct.prefetch);
+    } else if (p.batch > 1 && is(detail::policy_of_batch(p.batch))) {
         name = numbered("batch", p.batch);
-    } else if (p.rows > 0 && named(policy{.rows = p.rows, .piece_bytes = 4608 / p.rows})) {
+    } else if (p.rows > 0 && is(detail::policy_of_rows(p.rows))) {
         name = numbered("multi_row", p.rows);
     } else {
-        const auto field = [&](const char* text, int value) {
-            name +=
-                (name.empty() ? "{." : ", .") + std::string(text) + " = " + std::to_string(value);
-        };
         const policy usual;
-        if (p.lanes != usual.lanes)
-            field("lanes", p.lanes);
-        if (p.rows != usual.rows)
-            field("rows", p.rows);
-        if (p.prefetch != usual.prefetch)
-            field("prefetch", p.prefetch);
-        if (p.batch != usual.batch)
-            field("batch", p.batch);
-        if (p.warps != usual.warps)
-            field("warps", p.warps);
-        if (p.stages != usual.stages)
-            field("stages", p.stages);
-        if (p.piece_bytes != usual.piece_bytes)
-            field("piece_bytes", p.piece_bytes);
+        const auto field = [&](const char* text, int value, int usual_value) {
+            if (value != usual_value) {
+                name += (name.empty() ? "{." : ", .") + std::string(text) + " = " +
+                        std::to_string(value);
+            }
+        };
+        field("order.lanes", p.order.lanes, usual.order.lanes);
+        field("rows", p.rows, usual.rows);
+        field("batch", p.batch, usual.batch);
+        field("warps", p.warps, usual.warps);
+        field("direct.prefetch", p.direct.prefetch, usual.direct.prefetch);
+        field("bulk.stages", p.bulk.stages, usual.bulk.stages);
+        field("bulk.piece_bytes", p.bulk.piece_bytes, usual.bulk.piece_bytes);
         name += "}";
     }
-    return p.via == transport::direct ? name + ":direct"
-           : p.via == transport::bulk ? name + ":bulk"
+    return p.method == method::direct ? name + ":direct"
+           : p.method == method::bulk ? name + ":bulk"
                                       : name;
 }
 

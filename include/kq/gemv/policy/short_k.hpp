@@ -14,7 +14,7 @@ namespace kq::inline KQ_ABI::policies {
 /// Other lane counts add in another order, so they agree within NMSE 1e-10 only (contract C3).
 template <dottable Encoding>
 constexpr policy short_k(int64_t k) {
-    const int64_t slices = k / Encoding::elements * sliced_dot<Encoding>::slices;
+    const int64_t slices = k / Encoding::elements * decoder<Encoding>::slices;
     return slices <= 16 ? subwarp<8> : slices <= 48 ? subwarp<16> : warp;
 }
 

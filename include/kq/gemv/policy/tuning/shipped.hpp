@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/gemv/policy/tuning/entry.hpp>
 #include <kq/gemv/policy/tuning/h200.hpp>
-#include <kq/gemv/policy/tuning/select.hpp>
 
 namespace kq::inline KQ_ABI::tuning {
 

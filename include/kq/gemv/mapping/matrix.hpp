@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/blocks/weights_pointer.hpp>
+#include <kq/core/rules.hpp>
+#include <kq/gemv/mapping/facts.hpp>
+
+namespace kq::inline KQ_ABI {
+
+/// A weight row, and what may be read around it: its matrix from the first to the last multiple of
+/// 16 bytes.
+struct weight_row {
+    const unsigned char* bytes;         ///< [blocks] blocks
+    const unsigned char* aligned_begin; ///< of the matrix, a multiple of 16
+    const unsigned char* aligned_end;   ///< likewise
+    int64_t index;                      ///< among all weight rows of the launch
+};
+
+/// The weights of one matrix, row after row.
+struct weight_matrix {
+    const unsigned char* bytes;         ///< [rows, pitch]
+    int64_t pitch;                      ///< bytes between rows
+    const unsigned char* aligned_begin; ///< see `weight_row`
+    const unsigned char* aligned_end;
+    bool ragged; ///< whether bytes lie outside of these
+
+    KQ_API weight_row row(int64_t r, int64_t index) const {
+        return {bytes + r * pitch, aligned_begin, aligned_end, index};
+    }
+
+    /// A matrix of `rows` rows of `row_bytes` bytes, `pitch` bytes apart; 0 means back to back.
+    static weight_matrix bind(weights_pointer weights, int64_t rows, int64_t row_bytes,
+                              int64_t pitch = 0) {
+        const auto* bytes = static_cast<const unsigned char*>(weights.data);
+        const int64_t step = detail::stride_or(pitch, row_bytes);
+        const int64_t size = rows == 0 ? 0 : (rows - 1) * step + row_bytes;
+        const auto first = reinterpret_cast<uintptr_t>(bytes);
+        const uintptr_t before = (16 - first % 16) % 16;
+        const uintptr_t after = (first + static_cast<uintptr_t>(size)) % 16;
+        return {bytes, step, bytes + before, bytes + (size - static_cast<int64_t>(after)),
+                before != 0 || after != 0};
+    }
+};
+
+/// The quantized activation rows of a launch.
+struct image_rows {
+    const unsigned char* first; ///< [rows, row_bytes]
+    int64_t row_bytes;
+};
+
+namespace detail {
+
+/// Bytes of a weight row.
+constexpr int64_t row_bytes(const encoding_facts& weights, int64_t k) {
+    return k / weights.elements * weights.block_bytes;
+}
+
+constexpr status check_columns(const encoding_facts& weights, int64_t k) {
+    if (k < 0 || k % weights.elements != 0) {
+        return status::invalid("k", weights.columns_rule);
+    }
+    // Lanes count the bytes of a row in int.
+    return k / weights.elements > most_int / weights.block_bytes
+               ? status::invalid("k", "a weight row must stay below 2^31 bytes")
+               : status();
+}
+
+inline status check_weights(const encoding_facts& facts, const char* name,
+                            weights_pointer weights) {
+    if (weights.data == nullptr) {
+        return status::invalid(name, "must not be null");
+    }
+    if (weights.block_bytes != 0 &&
+        (weights.id != facts.id || weights.block_bytes != facts.block_bytes)) {
+        return status::invalid(name, "must hold blocks of the launch's encoding");
+    }
+    return is_aligned(weights.data, facts.alignment) ? status()
+                                                     : status::invalid(name, facts.alignment_rule);
+}
+
+/// Weights, and the second set where the product needs one.
+inline status check_sets(const product_facts& facts, weights_pointer weights,
+                         weights_pointer up_weights, const char* name = "weights",
+                         const char* up_name = "up_weights") {
+    if (const status s = check_weights(facts.weights, name, weights); !s.ok()) {
+        return s;
+    }
+    if (facts.weight_sets == 2) {
+        return check_weights(facts.weights, up_name, up_weights);
+    }
+    return up_weights.data == nullptr ? status()
+                                      : status::invalid(up_name, "is for gated products only");
+}
+
+/// One or two sets of the same matrix.
+template <int Sets>
+void bind_sets(weight_matrix (&sets)[Sets], weights_pointer weights, weights_pointer up_weights,
+               int64_t rows, int64_t row_bytes, int64_t pitch = 0) {
+    sets[0] = weight_matrix::bind(weights, rows, row_bytes, pitch);
+    if constexpr (Sets == 2) {
+        sets[1] = weight_matrix::bind(up_weights, rows, row_bytes, pitch);
+    }
+}
+
+/// Whether a matrix of any set does not begin and end at multiples of 16 bytes.
+template <int Sets>
+KQ_API bool any_ragged(const weight_matrix (&sets)[Sets]) {
+    return sets[0].ragged || sets[Sets - 1].ragged;
+}
+
+} // namespace detail
+
+} // namespace kq::inline KQ_ABI
