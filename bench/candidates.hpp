@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "choice.hpp"
+
 #include <kq/core/workspace.hpp>
 #include <kq/dot/all.hpp>
 #include <kq/gemv/mapping/all.hpp>
@@ -30,7 +32,8 @@ struct candidate {
 template <class Encoding>
 struct candidates {
     static std::vector<candidate<kq::dense_arguments>> dense();
-    static std::vector<candidate<kq::dense_arguments>> batched(int batch);
+    /// For more than one activation row.
+    static std::vector<candidate<kq::dense_arguments>> batched(int64_t m);
     static std::vector<candidate<kq::experts_arguments>> experts();
     static std::vector<candidate<kq::experts_arguments>> experts_gated();
     static std::vector<candidate<kq::experts_arguments>> experts_sum();

@@ -78,32 +78,33 @@ const kq::device_facts& device() {
 
 constexpr int replays = 9;
 
-/// The read ceiling for so many bytes, in seconds: the faster of plain loads and bulk copies.
+/// The read ceiling for so many bytes, in seconds: the faster of plain loads and bulk copies, over
+/// as many copies as a product has of them.
 double ceiling(size_t bytes, bool dependent) {
     static std::map<std::pair<size_t, bool>, double> known;
     const auto key = std::pair(bytes, dependent);
     if (const auto at = known.find(key); at != known.end()) {
         return at->second;
     }
-    const bench::rotation over(bytes);
+    const bench::copies over(bytes);
     double best = 1e9;
     for (const bool by_bulk : {false, true}) {
-        const auto time = bench::time_launches(over.launches, replays, [&](int i, cudaStream_t on) {
-            bench::read_once(by_bulk, {pool().get() + over.at(i), bytes / 16 * 16, nullptr},
-                             dependent, on);
-        });
+        const auto time =
+            bench::time_launches(over.launches(), replays, [&](int i, cudaStream_t on) {
+                bench::read_once(by_bulk, {pool().get() + over.at(i), bytes / 16 * 16, nullptr},
+                                 dependent, on);
+            });
         best = std::min(best, time.median);
     }
     return known[key] = best;
 }
 
-/// Times launches and reports them; `bytes`: of the weights that one launch reads.
+/// Times `launches` launches and reports them; `bytes`: of the weights that one of them reads.
 template <class Launch>
-void report(benchmark::State& state, size_t bytes, const bench::rotation& over, bool dependent,
-            Launch&& launch) {
+void report(benchmark::State& state, size_t bytes, int launches, bool dependent, Launch&& launch) {
     const double limit = ceiling(bytes, dependent);
     for (auto _ : state) {
-        const auto time = bench::time_launches(over.launches, replays, launch);
+        const auto time = bench::time_launches(launches, replays, launch);
         state.SetIterationTime(time.median);
         state.counters["us"] = time.median * 1e6;
         state.counters["us_q1"] = time.lower_quartile * 1e6;
@@ -131,7 +132,7 @@ void run_dense(benchmark::State& state, shape s, int64_t m, work what, bool depe
     using gemv = instances::gemv<Encoding, tuned>;
     const unsigned char* pool = weights<Encoding>();
     const size_t bytes = matrix_bytes<Encoding>(s);
-    const bench::rotation over(bytes);
+    const bench::copies over(bytes);
     const vectors v(s.k * m, s.n * m);
     kq::dense_arguments a{
         .activation = v.input(), .output = v.output(), .n = s.n, .k = s.k, .m = m};
@@ -142,7 +143,7 @@ void run_dense(benchmark::State& state, shape s, int64_t m, work what, bool depe
     kq::check(gemv::describe(a, device(), plan, options));
     state.SetLabel(kq::name_of(kq::with_method(plan.policy, plan.method)));
     kq::check(gemv::quantize(a, lent, bench::stream(), device()));
-    report(state, bytes, over, dependent, [&](int i, cudaStream_t on) {
+    report(state, bytes, over.launches(), dependent, [&](int i, cudaStream_t on) {
         a.weights = pool + over.at(i);
         kq::check(what == work::multiply ? gemv::multiply(a, lent, on, device(), options)
                                          : gemv::launch(a, lent, on, device(), options));
@@ -155,19 +156,14 @@ void run_experts(benchmark::State& state, expert_shape e, work what, bool depend
     constexpr int sets = Epilogue::weight_sets;
     const unsigned char* pool = weights<Encoding>();
     const size_t matrix = matrix_bytes<Encoding>(e.of);
-    const size_t all = matrix * static_cast<size_t>(e.experts) * sets;
-    if (all > bench::weight_pool::bytes) {
-        state.SkipWithError("the experts do not fit into the pool");
-        return;
-    }
     const size_t bytes = matrix * static_cast<size_t>(e.top_k) * sets;
     const vectors v(e.of.k * e.top_k, e.of.n * e.top_k);
-    // Each launch meets other experts, so that the cache has forgotten them when they come again.
-    const auto turns = static_cast<int>(e.experts / e.top_k);
+    const bench::expert_stacks over(matrix, sets, static_cast<int>(e.experts),
+                                    static_cast<int>(e.top_k));
     const bench::device_buffer ids(bench::first_numbers(e.experts));
     kq::experts_arguments a{
         .weights = pool,
-        .up_weights = sets == 2 ? pool + all / 2 : nullptr,
+        .up_weights = sets == 2 ? pool + over.set_bytes() : nullptr,
         .activation = v.input(),
         .output = v.output(),
         .experts = e.experts,
@@ -189,9 +185,10 @@ void run_experts(benchmark::State& state, expert_shape e, work what, bool depend
     state.SetLabel(kq::name_of(kq::with_method(plan.policy, plan.method)));
     a.expert_ids = reinterpret_cast<const int32_t*>(ids.get());
     kq::check(gemv::quantize(a, lent, bench::stream(), device()));
-    bench::rotation over(bytes);
-    report(state, bytes, over, dependent, [&](int i, cudaStream_t on) {
-        a.expert_ids = reinterpret_cast<const int32_t*>(ids.get()) + i % turns * e.top_k;
+    report(state, bytes, over.launches(), dependent, [&](int i, cudaStream_t on) {
+        a.weights = pool + over.at(i);
+        a.up_weights = sets == 2 ? pool + over.at(i) + over.set_bytes() : nullptr;
+        a.expert_ids = reinterpret_cast<const int32_t*>(ids.get()) + over.first_expert(i);
         kq::check(what == work::multiply ? gemv::multiply(a, lent, on, device(), options)
                                          : gemv::launch(a, lent, on, device(), options));
     });
@@ -205,7 +202,7 @@ void run_feed_forward(benchmark::State& state, int64_t hidden, int64_t inner, bo
     const unsigned char* pool = weights<Encoding>();
     const size_t matrix = matrix_bytes<Encoding>({inner, hidden});
     const size_t part = (matrix + 255) / 256 * 256;
-    const bench::rotation over(3 * part);
+    const bench::copies over(3 * part);
     const vectors v(hidden, hidden), between(inner, inner);
     kq::dense_arguments up{
         .activation = v.input(), .output = between.output(), .n = inner, .k = hidden};
@@ -214,7 +211,7 @@ void run_feed_forward(benchmark::State& state, int64_t hidden, int64_t inner, bo
     const bench::device_buffer up_space(first::workspace_bytes(up));
     const bench::device_buffer down_space(second::workspace_bytes(down));
     const kq::launch_options options{.dependent = dependent, .early_weights = dependent};
-    report(state, 3 * part, over, dependent, [&](int i, cudaStream_t on) {
+    report(state, 3 * part, over.launches(), dependent, [&](int i, cudaStream_t on) {
         const unsigned char* w = pool + over.at(i);
         up.weights = w;
         up.up_weights = w + part;
@@ -230,7 +227,7 @@ template <class Encoding>
 void run_baseline(benchmark::State& state, shape s) {
     const unsigned char* pool = weights<Encoding>();
     const size_t bytes = matrix_bytes<Encoding>(s);
-    const bench::rotation over(bytes);
+    const bench::copies over(bytes);
     const vectors v(s.k, s.n);
     using gemv = instances::gemv<Encoding, tuned>;
     const kq::dense_arguments a{.activation = v.input(), .output = v.output(), .n = s.n, .k = s.k};
@@ -241,7 +238,7 @@ void run_baseline(benchmark::State& state, shape s) {
     bench::check(cudaFuncSetAttribute(bench::baseline_kernel<Encoding>,
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
                  "cudaFuncSetAttribute");
-    report(state, bytes, over, false, [&](int i, cudaStream_t on) {
+    report(state, bytes, over.launches(), false, [&](int i, cudaStream_t on) {
         bench::baseline_kernel<Encoding><<<static_cast<unsigned>((s.n + 3) / 4), 128, shared, on>>>(
             pool + over.at(i), space.get(), v.output(), static_cast<int>(s.n),
             static_cast<int>(s.k / Encoding::elements));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "rotation.hpp"
 #include "timing.cuh"
 
 #include <kq/blocks/all.hpp>
@@ -57,14 +58,14 @@ inline size_t second_level_cache_bytes() {
     return static_cast<size_t>(bytes);
 }
 
-/// Room for any weights of the benchmarks and for enough copies of small ones that each launch
-/// finds its copy outside the second-level cache.
+/// Room for as many copies of any weights of the benchmarks as a rotation has places: four of
+/// 129280x7168 in q8_0.
 class weight_pool {
 public:
-    static constexpr size_t bytes = size_t{2304} << 20;
+    static constexpr size_t bytes = size_t{3840} << 20;
 
     template <class Encoding>
-    void fill() {
+    void fill() const {
         using block = typename Encoding::block;
         const size_t count = bytes / sizeof(block);
         fill_noise<<<1024, 256, 0, stream()>>>(reinterpret_cast<uint32_t*>(memory_.get()),
@@ -84,21 +85,58 @@ private:
     device_buffer memory_{bytes};
 };
 
-/// How a series of launches rotates over copies of weights of `bytes` bytes.
-struct rotation {
-    size_t pitch; ///< from copy to copy, every copy as aligned as an allocation
-    int copies;   ///< together at least three times the second-level cache, as far as there is room
-    int launches; ///< in a graph, so many that its own launch counts little
-
-    explicit rotation(size_t bytes) {
-        pitch = (bytes + 255) / 256 * 256;
-        const size_t cold = 3 * second_level_cache_bytes();
-        copies = static_cast<int>(
-            std::max<size_t>(1, std::min(weight_pool::bytes / pitch, cold / pitch + 1)));
-        launches =
-            std::max(copies, static_cast<int>(std::min<size_t>(80, (size_t{600} << 20) / bytes)));
+/// Copies of weights in the pool, one for each place of a rotation.
+class copies {
+public:
+    /// `bytes`: of the weights, all of which a launch reads.
+    explicit copies(size_t bytes)
+        : pitch_((bytes + 255) / 256 * 256), over_(bytes, second_level_cache_bytes()) {
+        if (over_.places * pitch_ > weight_pool::bytes) {
+            throw std::runtime_error(std::to_string(over_.places) + " copies of " +
+                                     std::to_string(bytes) + " bytes do not fit into the pool");
+        }
     }
-    size_t at(int launch) const { return static_cast<size_t>(launch % copies) * pitch; }
+
+    int launches() const { return over_.launches; }
+    /// Where in the pool the weights of a launch are, as aligned as an allocation.
+    size_t at(int launch) const { return static_cast<size_t>(over_.place(launch)) * pitch_; }
+
+private:
+    size_t pitch_;
+    rotation over_;
+};
+
+/// Stacks of experts in the pool; each launch meets others, and then those of the next stack.
+class expert_stacks {
+public:
+    /// `matrix_bytes`: of one expert. `sets`: 2 for gate and up. `top_k`: experts of a launch.
+    expert_stacks(size_t matrix_bytes, int sets, int experts, int top_k)
+        : top_k_(top_k),
+          turns_(experts / top_k),
+          set_bytes_((matrix_bytes * experts + 255) / 256 * 256),
+          stack_bytes_(set_bytes_ * sets),
+          over_(matrix_bytes * sets * top_k, second_level_cache_bytes(), turns_) {
+        if (over_.places / turns_ * stack_bytes_ > weight_pool::bytes) {
+            throw std::runtime_error(std::to_string(over_.places / turns_) + " stacks of " +
+                                     std::to_string(stack_bytes_) +
+                                     " bytes do not fit into the pool");
+        }
+    }
+
+    int launches() const { return over_.launches; }
+    /// Where in the pool the stack of a launch is.
+    size_t at(int launch) const { return over_.place(launch) / turns_ * stack_bytes_; }
+    /// From the first set of a stack to the second.
+    size_t set_bytes() const { return set_bytes_; }
+    /// The first of the experts of a launch, which follow each other.
+    int first_expert(int launch) const { return over_.place(launch) % turns_ * top_k_; }
+
+private:
+    int top_k_;
+    int turns_;
+    size_t set_bytes_;
+    size_t stack_bytes_;
+    rotation over_;
 };
 
 } // namespace bench

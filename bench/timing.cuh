@@ -62,8 +62,7 @@ struct launch_time {
 };
 
 /// Captures `launch(i, stream)` for i = 0 ... launches - 1 in a graph and times its replays with
-/// events; the launch is to use copy i of its weights, so that none is in the cache when it is
-/// read.
+/// events. The launch is to read the bytes of its place in a `rotation`.
 template <class Launch>
 launch_time time_launches(int launches, int replays, Launch&& launch) {
     const cudaStream_t stream = bench::stream();
