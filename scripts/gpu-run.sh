@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs what was built in BIN (build/all/bin) on a machine with a GPU. OUT: the folder for results.
 #   scripts/gpu-run.sh tests|sanitizers|benchmarks|counters|tune ...
-# tune wants BIN=build/benchmarks/bin: the kq_tune of preset all has candidates of q4_k only.
+# tune takes BIN or else build/benchmarks/bin, whose kq_tune has candidates of all encodings; one that
+# has not, such as that of preset all, refuses. BATCHES: what to tune, by default what the table holds.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 bin=${BIN:-build/all/bin}
@@ -85,7 +86,14 @@ for what in "$@"; do
         echo "== counters"; wc -l "$out/counters.csv"
         ;;
     tune)
-        run tune "$bin/kq_tune" --batches 1,2,4,8 --csv "$out/tune.csv" --header "$out/rows.inc"
+        tuner=${BIN:-build/benchmarks/bin}/kq_tune
+        if [ ! -x "$tuner" ]; then
+            echo "$tuner is not there: cmake --preset benchmarks && cmake --build --preset benchmarks" >&2
+            failed=1
+            continue
+        fi
+        run tune "$tuner" --encodings all --batches "${BATCHES:-1,2,4,8}" --csv "$out/tune.csv" \
+            --header "$out/rows.inc"
         ;;
     *)
         echo "unknown: $what" >&2
