@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
-#include "gpu/memory.hpp"
+#include "gpu/products.hpp"
 
 #include <kq/core/check.hpp>
 #include <kq/gemv/workspace_pool.cuh>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <set>
@@ -103,23 +104,147 @@ TEST_CASE("a workspace that grows step by step moves a few times only") {
     CHECK(blocks.size() == 11); // 256 bytes and ten doublings
 }
 
-TEST_CASE("a graph captured before a workspace grew replays on the old block") {
+TEST_CASE("a workspace that grows within a capture keeps the outgrown block for the graph") {
     const stream s;
     kq::workspace_pool pool;
     kq::workspace old;
+    kq::workspace grown;
     const cudaGraphExec_t graph = capture(s, [&] {
         old = reserve(pool, s, 4096); // allocates during the capture
         fill(old, 0x5a, s);
+        grown = reserve(pool, s, 10000);
+        fill(grown, 0x11, s);
     });
-    const kq::workspace grown = reserve(pool, s, 10000);
     CHECK(grown.data != old.data);
     fill(old, 0, s);
-    fill(grown, 0x11, s);
+    fill(grown, 0, s);
     gpu::check(cudaGraphLaunch(graph, s), "replay");
     s.synchronize();
     CHECK(holds(old, 0x5a));
     CHECK(holds(grown, 0x11));
     gpu::check(cudaGraphExecDestroy(graph), "destroy");
+}
+
+TEST_CASE("a capture gets one workspace, which no other capture and no eager work gets") {
+    const stream s;
+    kq::workspace_pool pool;
+    const kq::workspace eager = reserve(pool, s, 4096);
+    std::set<void*> blocks = {eager.data};
+    std::vector<cudaGraphExec_t> graphs;
+    for (int i = 0; i < 3; ++i) {
+        graphs.push_back(capture(s, [&] {
+            const kq::workspace own = reserve(pool, s, 4096);
+            fill(own, 1, s);
+            for (const size_t bytes : {4096, 1, 0}) {
+                CHECK(reserve(pool, s, bytes).data == own.data);
+            }
+            blocks.insert(own.data);
+        }));
+        CHECK(reserve(pool, s, 4096).data == eager.data);
+    }
+    CHECK(blocks.size() == 4);
+    for (const cudaGraphExec_t graph : graphs) {
+        gpu::check(cudaGraphExecDestroy(graph), "destroy");
+    }
+}
+
+TEST_CASE("streams that one capture joins have workspaces of their own") {
+    const stream origin;
+    const stream joined;
+    kq::workspace_pool pool;
+    cudaEvent_t event = nullptr;
+    gpu::check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event");
+    kq::workspace a;
+    kq::workspace b;
+    const cudaGraphExec_t graph = capture(origin, [&] {
+        a = reserve(pool, origin, 4096);
+        gpu::check(cudaEventRecord(event, origin), "record");
+        gpu::check(cudaStreamWaitEvent(joined, event, 0), "wait");
+        b = reserve(pool, joined, 4096);
+        fill(a, 1, origin);
+        fill(b, 2, joined);
+        gpu::check(cudaEventRecord(event, joined), "record");
+        gpu::check(cudaStreamWaitEvent(origin, event, 0), "wait");
+    });
+    CHECK(a.data != b.data);
+    CHECK(reserve(pool, joined, 4096).data != b.data);
+    gpu::check(cudaGraphExecDestroy(graph), "destroy");
+    gpu::check(cudaEventDestroy(event), "destroy");
+}
+
+TEST_CASE("the blocks of destroyed graphs serve later captures") {
+    constexpr int captures = 50;
+    const stream s;
+    kq::workspace_pool pool;
+    const void* eager = reserve(pool, s, 4096).data;
+    std::set<void*> blocks;
+    for (int i = 0; i < captures; ++i) {
+        const cudaGraphExec_t graph = capture(s, [&] {
+            const kq::workspace own = reserve(pool, s, 4096);
+            fill(own, 1, s);
+            blocks.insert(own.data);
+        });
+        gpu::check(cudaGraphLaunch(graph, s), "replay");
+        s.synchronize();
+        gpu::check(cudaGraphExecDestroy(graph), "destroy");
+        std::this_thread::sleep_for(std::chrono::milliseconds(20)); // CUDA tells the pool later
+    }
+    CHECK(blocks.size() < captures / 2);
+    CHECK(blocks.count(const_cast<void*>(eager)) == 0);
+}
+
+TEST_CASE("graphs captured on one stream replay on several at once, beside eager work on it") {
+    using E = kq::q4_k;
+    using gemv = instances::gemv<E>;
+    constexpr int64_t n = 512, k = 2048;
+    constexpr int graphs = 2;
+    const auto facts = gpu::device();
+    const auto weights = samples::random_weights<E>(n, k, 1);
+    const gpu::buffer w(weights, gpu::placement::exact);
+    const stream captured;
+    kq::workspace_pool pool;
+    // Replayed on a stream each; the last one is not captured.
+    const stream streams[graphs];
+    std::vector<std::vector<float>> inputs;
+    std::vector<std::unique_ptr<gpu::buffer>> x;
+    std::vector<std::unique_ptr<gpu::output>> y;
+    const auto launch = [&](int i) {
+        const kq::dense_arguments a{.weights = w.data(),
+                                    .activation = x[i]->as<const float>(),
+                                    .output = y[i]->data(),
+                                    .n = n,
+                                    .k = k};
+        const kq::workspace space = reserve(pool, captured, gemv::workspace_bytes(a));
+        kq::check(gemv::quantize(a, space, captured, facts));
+        // So long that every quantizer has run before the first product.
+        const auto wait = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+        gpu::check(cudaLaunchHostFunc(captured, wait, nullptr), "wait");
+        kq::check(gemv::multiply(a, space, captured, facts));
+    };
+    std::vector<cudaGraphExec_t> replayed;
+    for (int i = 0; i <= graphs; ++i) {
+        inputs.push_back(samples::gaussian(k, static_cast<uint64_t>(100 + i)));
+        x.push_back(std::make_unique<gpu::buffer>(inputs.back(), gpu::placement::exact));
+        y.push_back(std::make_unique<gpu::output>(n));
+        if (i < graphs) {
+            replayed.push_back(capture(captured, [&] { launch(i); }));
+        }
+    }
+    gpu::check(cudaDeviceSynchronize(), "synchronize");
+    for (int round = 0; round < 20; ++round) {
+        for (int i = 0; i < graphs; ++i) {
+            gpu::check(cudaGraphLaunch(replayed[i], streams[i]), "replay");
+        }
+        launch(graphs);
+        gpu::check(cudaDeviceSynchronize(), "synchronize");
+        for (int i = 0; i <= graphs; ++i) {
+            INFO("round " << round << ", product " << i);
+            CHECK(y[i]->holds(gpu::host_product<E>(weights.data(), inputs[i].data(), n, k)));
+        }
+    }
+    for (const cudaGraphExec_t graph : replayed) {
+        gpu::check(cudaGraphExecDestroy(graph), "destroy");
+    }
 }
 
 TEST_CASE("a thread may reserve and destroy while another one captures") {
