@@ -54,7 +54,8 @@ pkg_config)
     flags=$(pkg-config --cflags --define-variable=cccl="$cccl" kq)
     # Its output is meant for a shell, where a space in a path is escaped.
     eval "flags=($flags)"
-    step "$CXX" "${flags[@]}" "a consumer/host.cpp" -o "a build/host"
+    step "$CXX" "${flags[@]}" -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Werror \
+        "a consumer/host.cpp" -o "a build/host"
     ;;
 nvcc)
     mkdir "a build"

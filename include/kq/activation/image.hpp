@@ -63,9 +63,9 @@ struct image {
 
     /// One slot in registers.
     struct fragment {
-        uint32_t q[4 * vectors];    ///< codes, four a word, vector after vector
-        uint32_t sums[vectors / 2]; ///< sums of the vectors, two int16 a word
-        float d;                    ///< scale
+        uint32_t q[static_cast<size_t>(4 * vectors)]; ///< codes, four a word, vector after vector
+        uint32_t sums[static_cast<size_t>(vectors / 2)]; ///< sums of the vectors, two int16 a word
+        float d;                                         ///< scale
     };
 
     /// Where 16-element group `group` of a block lies.

@@ -12,12 +12,14 @@ namespace detail {
 /// Elements that one instruction loads.
 template <int N, class Element>
 struct alignas(N * sizeof(Element)) element_vector {
-    Element x[N];
+    Element x[static_cast<size_t>(N)];
 };
 
-/// Loads `N` elements as f32.
-template <int N, class Element>
-__device__ __forceinline__ void load_elements(const Element* x, bool vectorized, float (&out)[N]) {
+/// Loads `Count` elements as f32.
+template <size_t Count, class Element>
+__device__ __forceinline__ void load_elements(const Element* x, bool vectorized,
+                                              float (&out)[Count]) {
+    constexpr int N = Count;
     constexpr int width = N * sizeof(Element) > 16 ? 16 / sizeof(Element) : N;
     using vector = element_vector<width, Element>;
     if (vectorized) {
@@ -38,8 +40,9 @@ __device__ __forceinline__ void load_elements(const Element* x, bool vectorized,
 }
 
 /// The element of largest magnitude among all lanes' `x`, the first one on ties.
-template <int N>
-__device__ __forceinline__ float extreme_of(const float (&x)[N]) {
+template <size_t Count>
+__device__ __forceinline__ float extreme_of(const float (&x)[Count]) {
+    constexpr int N = Count;
     float own = x[0];
 #pragma unroll
     for (int i = 1; i < N; ++i) {

@@ -23,7 +23,7 @@ struct quantize_parameters {
 /// The arguments of a quantizer of `Images` image types.
 template <class Element, int Images>
 struct quantizations {
-    quantize_parameters<Element> of[Images];
+    quantize_parameters<Element> of[static_cast<size_t>(Images)];
 };
 
 namespace detail {
@@ -38,7 +38,8 @@ template <quantizer_policy Policy, class... Images, activation_element Element>
 launch_shape plan_quantizer(quantizations<Element, sizeof...(Images)>& p) {
     constexpr bool by_warp = Policy == quantizer_policy::warp_per_block;
     constexpr int warps = detail::quantizer_warps;
-    constexpr int loaded[] = {by_warp ? Images::activation::elements / 32 : 16 ...}; // by a thread
+    // Of a thread.
+    constexpr size_t loaded[] = {by_warp ? Images::activation::elements / 32 : 16 ...};
     int64_t total = 0;
     for (size_t i = 0; i < sizeof...(Images); ++i) {
         quantize_parameters<Element>& one = p.of[i];

@@ -18,7 +18,7 @@ struct quantizer_plan {
 
     /// Memory for each image, 16-byte aligned.
     struct workspaces {
-        workspace of[count];
+        workspace of[static_cast<size_t>(count)];
     };
 
     /// Bytes of workspace that image number `Image` needs; 0 for rows that `check` refuses.

@@ -44,7 +44,8 @@ struct iq3_xxs {
 private:
     static constexpr uint32_t signs_and_scale(const block& b, int group) {
         const uint8_t* bytes = b.signs + 4 * group; // [4]
-        return bytes[0] | bytes[1] << 8 | bytes[2] << 16 | static_cast<uint32_t>(bytes[3]) << 24;
+        return bytes[0] | uint32_t{bytes[1]} << 8 | uint32_t{bytes[2]} << 16 |
+               uint32_t{bytes[3]} << 24;
     }
 };
 

@@ -17,22 +17,24 @@ namespace kq::inline KQ_ABI {
 namespace detail {
 
 /// `sum` plus the products of the bytes of `a` (read as `A`) and of `b` (read as `B`).
-template <class A, class B>
-constexpr uint32_t dot_bytes(uint32_t a, uint32_t b, uint32_t sum) {
+template <class A, class B, class Sum>
+constexpr Sum dot_bytes(uint32_t a, uint32_t b, Sum sum) {
+    auto bits = static_cast<uint32_t>(sum);
     for (int i = 0; i < 32; i += 8) {
-        sum += static_cast<uint32_t>(static_cast<A>(a >> i) * static_cast<B>(b >> i));
+        bits += static_cast<uint32_t>(static_cast<A>(a >> i) * static_cast<B>(b >> i));
     }
-    return sum;
+    return static_cast<Sum>(bits);
 }
 
 /// `sum` plus the products of the halves of `a` (read as `A`) and the two low bytes of `b` (read as
 /// `B`).
-template <class A, class B>
-constexpr uint32_t dot_halves(uint32_t a, uint32_t b, uint32_t sum) {
+template <class A, class B, class Sum>
+constexpr Sum dot_halves(uint32_t a, uint32_t b, Sum sum) {
+    auto bits = static_cast<uint32_t>(sum);
     for (int i = 0; i < 2; ++i) {
-        sum += static_cast<uint32_t>(static_cast<A>(a >> (16 * i)) * static_cast<B>(b >> (8 * i)));
+        bits += static_cast<uint32_t>(static_cast<A>(a >> (16 * i)) * static_cast<B>(b >> (8 * i)));
     }
-    return sum;
+    return static_cast<Sum>(bits);
 }
 
 constexpr uint32_t permute_bytes(uint32_t low, uint32_t high, uint32_t selector) {
@@ -53,7 +55,7 @@ KQ_API int dp4a_ss(uint32_t a, uint32_t b, int sum) {
                  (asm("dp4a.s32.s32 %0, %1, %2, %0;"
                       : "+r"(sum)
                       : "r"(a), "r"(b));),
-                 (sum = static_cast<int>(detail::dot_bytes<int8_t, int8_t>(a, b, sum));))
+                 (sum = detail::dot_bytes<int8_t, int8_t>(a, b, sum);))
     return sum;
 }
 
@@ -63,7 +65,7 @@ KQ_API int dp4a_us(uint32_t a, uint32_t b, int sum) {
                  (asm("dp4a.u32.s32 %0, %1, %2, %0;"
                       : "+r"(sum)
                       : "r"(a), "r"(b));),
-                 (sum = static_cast<int>(detail::dot_bytes<uint8_t, int8_t>(a, b, sum));))
+                 (sum = detail::dot_bytes<uint8_t, int8_t>(a, b, sum);))
     return sum;
 }
 
@@ -84,7 +86,7 @@ KQ_API int dp2a_lo_ss(uint32_t a, uint32_t b, int sum) {
                  (asm("dp2a.lo.s32.s32 %0, %1, %2, %0;"
                       : "+r"(sum)
                       : "r"(a), "r"(b));),
-                 (sum = static_cast<int>(detail::dot_halves<int16_t, int8_t>(a, b, sum));))
+                 (sum = detail::dot_halves<int16_t, int8_t>(a, b, sum);))
     return sum;
 }
 
@@ -94,7 +96,7 @@ KQ_API int dp2a_hi_ss(uint32_t a, uint32_t b, int sum) {
                  (asm("dp2a.hi.s32.s32 %0, %1, %2, %0;"
                       : "+r"(sum)
                       : "r"(a), "r"(b));),
-                 (sum = static_cast<int>(detail::dot_halves<int16_t, int8_t>(a, b >> 16, sum));))
+                 (sum = detail::dot_halves<int16_t, int8_t>(a, b >> 16, sum);))
     return sum;
 }
 

@@ -13,7 +13,7 @@ namespace kq::inline KQ_ABI {
 /// `N` words that are loaded by one instruction.
 template <int N>
 struct alignas(4 * N) words {
-    uint32_t word[N];
+    uint32_t word[static_cast<size_t>(N)];
 };
 
 namespace detail {

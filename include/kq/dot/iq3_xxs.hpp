@@ -43,8 +43,10 @@ struct decoder<iq3_xxs, Parts> : plain_decoder {
     };
 
     KQ_API static anchor locate(const unsigned char* block, int slice, int part = 0) {
-        const int q_at = offsetof(iq3_xxs::block, qs) + 16 * slice;
-        const int signs_at = offsetof(iq3_xxs::block, signs) + 8 * slice;
+        constexpr int first_q = offsetof(iq3_xxs::block, qs);
+        constexpr int first_signs = offsetof(iq3_xxs::block, signs);
+        const int q_at = first_q + 16 * slice;
+        const int signs_at = first_signs + 8 * slice;
         return {half_aligned::at(block + q_at), block, signs_at - q_at, part};
     }
 

@@ -14,6 +14,8 @@ namespace kq::inline KQ_ABI {
 template <dottable Encoding, order Order, int Rows, int Batch, int Prefetch>
 struct lane_loop {
     static constexpr int lanes = Order.lanes;
+    static constexpr size_t row_count = Rows; // bounds of arrays, which are no int
+    static constexpr size_t batch = Batch;
     using dot = dp4a_dot<Encoding>;
     using image = typename dot::image;
     static_assert(32 % lanes == 0 && lanes % dot::slices == 0,
@@ -31,12 +33,12 @@ struct lane_loop {
     /// `rows`: addresses of the rows' first block here. `images`: for each activation row the panel
     /// that holds this block, which begins at slot `first_slot` of it.
     template <memory Weights>
-    KQ_API static void accumulate(float (&sums)[Batch][Rows],
-                                  const unsigned char* const (&rows)[Rows],
-                                  const unsigned char* const (&images)[Batch], int first_slot,
+    KQ_API static void accumulate(float (&sums)[batch][row_count],
+                                  const unsigned char* const (&rows)[row_count],
+                                  const unsigned char* const (&images)[batch], int first_slot,
                                   int blocks, const lane_context& where) {
         const int first = where.index % lanes / dot::slices;
-        typename dot::anchor anchors[Rows];
+        typename dot::anchor anchors[row_count];
         KQ_UNROLL
         for (int r = 0; r < Rows; ++r) {
             anchors[r] = dot::locate(rows[r] + first * block_bytes<Encoding>, where.slice);
@@ -45,7 +47,7 @@ struct lane_loop {
         int panel = slot / 32 * image::panel_bytes; // from the images on
         slot %= 32;
 
-        const auto dot_step = [&](const typename dot::fragment(&w)[Rows]) {
+        const auto dot_step = [&](const typename dot::fragment(&w)[row_count]) {
             KQ_UNROLL
             for (int j = 0; j < Batch; ++j) {
                 const auto x = image::template load<cached_memory>(images[j] + panel, slot);
@@ -63,14 +65,14 @@ struct lane_loop {
                 slot %= 32;
             }
         };
-        const auto load_step = [&](typename dot::fragment(&w)[Rows], int offset) {
+        const auto load_step = [&](typename dot::fragment(&w)[row_count], int offset) {
             KQ_UNROLL
             for (int r = 0; r < Rows; ++r) {
                 w[r] = dot::template load<Weights>(anchors[r], offset);
             }
         };
 
-        typename dot::fragment w[Prefetch][Rows];
+        typename dot::fragment w[static_cast<size_t>(Prefetch)][row_count];
         if constexpr (Prefetch == 1) {
             const int rest = in_pairs(blocks);
             int offset = 0;
@@ -124,8 +126,8 @@ private:
     /// lanes whose turn it is, so that every lane adds what it adds without pairs.
     template <memory Weights>
     __device__ __forceinline__ static void
-    accumulate_pairs(float (&sums)[Batch][Rows], const unsigned char* const (&rows)[Rows],
-                     const unsigned char* const (&images)[Batch], int first_slot, int done,
+    accumulate_pairs(float (&sums)[batch][row_count], const unsigned char* const (&rows)[row_count],
+                     const unsigned char* const (&images)[batch], int first_slot, int done,
                      int rest, const lane_context& where) {
         const bool upper = where.index >= 16;
         const int taken = where.index % 16; // slices, from the first of the rest
@@ -135,7 +137,7 @@ private:
         const int offset = block * block_bytes<Encoding>;
         const int slot = first_slot + block * dot::slices + where.slice;
         const int panel = slot / 32 * image::panel_bytes;
-        typename dot::fragment w[Rows / 2];
+        typename dot::fragment w[row_count / 2];
         KQ_UNROLL
         for (int p = 0; p < Rows / 2; ++p) {
             const unsigned char* row = upper ? rows[2 * p + 1] : rows[2 * p];
@@ -153,7 +155,7 @@ private:
                 const scales second_scale{from_upper_half(scale.dot),
                                           dot::has_minimum ? from_upper_half(scale.min) : 0.0f};
                 if (adds) {
-                    float(&sum)[Rows] = sums[j];
+                    float(&sum)[row_count] = sums[j];
                     sum[2 * p] = kq::accumulate<dot>(sum[2 * p], scale, x);
                     sum[2 * p + 1] = kq::accumulate<dot>(sum[2 * p + 1], second_scale, second);
                 }

@@ -40,13 +40,13 @@ struct decoder<q3_k, Parts> : plain_decoder {
     }
 
     template <memory Memory>
-    KQ_API static fragment load(const anchor& from, int offset) {
+    KQ_API static fragment load(const anchor& from, int ahead) {
         constexpr int scales_at = offsetof(q3_k::block, scales);
         constexpr int d_at = offsetof(q3_k::block, d);
-        return {load_before_trailer<4 / Parts, Memory>(from.block, offset + from.high_at),
-                load_before_trailer<4 / Parts, Memory>(from.block, offset + from.q_at),
-                load_before_trailer<3, Memory>(from.block, offset + scales_at),
-                load_f16<Memory>(from.block.start + offset + d_at)};
+        return {load_before_trailer<4 / Parts, Memory>(from.block, ahead + from.high_at),
+                load_before_trailer<4 / Parts, Memory>(from.block, ahead + from.q_at),
+                load_before_trailer<3, Memory>(from.block, ahead + scales_at),
+                load_f16<Memory>(from.block.start + ahead + d_at)};
     }
 
     KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context& where) {

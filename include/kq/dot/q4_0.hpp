@@ -25,13 +25,14 @@ struct decoder<q4_0, Parts> : plain_decoder {
     KQ_API static constexpr int shift(int run) { return 4 * run; }
 
     KQ_API static anchor locate(const unsigned char* block, int, int part = 0) {
-        return anchor::at(block, offsetof(q4_0::block, qs) + 16 / Parts * part);
+        constexpr int first_q = offsetof(q4_0::block, qs);
+        return anchor::at(block, first_q + 16 / Parts * part);
     }
 
     template <memory Memory>
-    KQ_API static fragment load(const anchor& from, int offset) {
-        return {load_after_header<4 / Parts, Memory>(from.q, offset),
-                load_f16<Memory>(from.block(offset))};
+    KQ_API static fragment load(const anchor& from, int ahead) {
+        return {load_after_header<4 / Parts, Memory>(from.q, ahead),
+                load_f16<Memory>(from.block(ahead))};
     }
 
     KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context&) {

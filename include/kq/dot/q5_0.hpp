@@ -33,18 +33,18 @@ struct decoder<q5_0, Parts> : plain_decoder {
     }
 
     template <memory Memory>
-    KQ_API static fragment load(const anchor& from, int offset) {
+    KQ_API static fragment load(const anchor& from, int ahead) {
         constexpr int bits_at = offsetof(q5_0::block, qh);
         fragment f;
         if constexpr (Parts == 1) {
-            const auto all = load_after_header<5, Memory>(from.bits, offset);
+            const auto all = load_after_header<5, Memory>(from.bits, ahead);
             f.bits = all.template words_from<0, 1>();
             f.q = all.template words_from<1, 4>();
         } else {
-            f.bits = load_after_header<1, Memory>(from.bits, offset);
-            f.q = load_after_header<4 / Parts, Memory>(from.bits, offset + from.q_at);
+            f.bits = load_after_header<1, Memory>(from.bits, ahead);
+            f.q = load_after_header<4 / Parts, Memory>(from.bits, ahead + from.q_at);
         }
-        f.d = load_f16<Memory>(from.bits.start - bits_at + offset);
+        f.d = load_f16<Memory>(from.bits.start - bits_at + ahead);
         return f;
     }
 

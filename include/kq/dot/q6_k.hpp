@@ -37,18 +37,20 @@ struct decoder<q6_k, Parts> : plain_decoder {
     }
 
     template <memory Memory>
-    KQ_API static fragment load(const anchor& from, int offset) {
+    KQ_API static fragment load(const anchor& from, int ahead) {
         constexpr int n = 4 / Parts;
         const int half = from.slice / 2;
         const int within = from.slice % 2 * 16 + 16 / Parts * from.part;
-        const int high_at = offsetof(q6_k::block, qh) + 32 * half + within;
-        const int scales_at = offsetof(q6_k::block, scales) + 8 * half;
+        constexpr int first_high = offsetof(q6_k::block, qh);
+        constexpr int first_scale = offsetof(q6_k::block, scales);
+        const int high_at = first_high + 32 * half + within;
+        const int scales_at = first_scale + 8 * half;
         constexpr int d_at = offsetof(q6_k::block, d);
-        return {load_before_trailer<n, Memory>(from.block, offset + 64 * half + within),
-                load_before_trailer<n, Memory>(from.block, offset + 64 * half + within + 32),
-                load_before_trailer<n, Memory>(from.block, offset + high_at),
-                load_before_trailer<2, Memory>(from.block, offset + scales_at),
-                load_f16<Memory>(from.block.start + offset + d_at)};
+        return {load_before_trailer<n, Memory>(from.block, ahead + 64 * half + within),
+                load_before_trailer<n, Memory>(from.block, ahead + 64 * half + within + 32),
+                load_before_trailer<n, Memory>(from.block, ahead + high_at),
+                load_before_trailer<2, Memory>(from.block, ahead + scales_at),
+                load_f16<Memory>(from.block.start + ahead + d_at)};
     }
 
     KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context&) {

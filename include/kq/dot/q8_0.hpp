@@ -23,7 +23,8 @@ struct decoder<q8_0, Parts> : plain_decoder {
     };
 
     KQ_API static anchor locate(const unsigned char* block, int, int part = 0) {
-        return anchor::at(block, offsetof(q8_0::block, q) + 32 / Parts * part);
+        constexpr int first_q = offsetof(q8_0::block, q);
+        return anchor::at(block, first_q + 32 / Parts * part);
     }
 
     template <memory Memory>

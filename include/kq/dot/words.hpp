@@ -15,7 +15,7 @@ namespace kq::inline KQ_ABI {
 /// `N` consecutive words in registers.
 template <int N>
 struct aligned_run {
-    uint32_t raw[N];
+    uint32_t raw[static_cast<size_t>(N)];
 
     KQ_API uint32_t word(int i) const { return raw[i]; }
 };
@@ -45,7 +45,7 @@ KQ_API aligned_run<N> load_aligned(const unsigned char* from) {
 /// `N` halves of words in registers.
 template <int N>
 struct half_run {
-    uint32_t raw[N];
+    uint32_t raw[static_cast<size_t>(N)];
 
     KQ_API uint32_t word(int i) const { return raw[i]; }
 };
@@ -74,7 +74,7 @@ struct half_aligned {
 /// `N` consecutive words in registers, not yet shifted into place.
 template <int N>
 struct word_run {
-    uint32_t raw[N + 1];
+    uint32_t raw[static_cast<size_t>(N + 1)];
     uint32_t first_selector;
     uint32_t selector;
 

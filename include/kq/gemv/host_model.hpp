@@ -107,7 +107,7 @@ private:
         }
         static const std::vector<uint32_t> table = make_table();
         const auto* bytes = reinterpret_cast<const unsigned char*>(table.data());
-        float sums[Order.lanes];
+        float sums[static_cast<size_t>(Order.lanes)];
         for (int l = 0; l < Order.lanes; ++l) {
             float sum[1][1] = {};
             loop::template accumulate<cached_memory>(sum, {weights}, {panels}, first_slot, blocks,

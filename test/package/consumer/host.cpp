@@ -1,7 +1,5 @@
 // Multiplies one block on the CPU, with a plain C++ compiler.
-#include <kq/core/check.hpp>
-#include <kq/dot/all.hpp>
-#include <kq/gemv/host_model.hpp>
+#include <kq/host.hpp>
 
 #include <cstdio>
 

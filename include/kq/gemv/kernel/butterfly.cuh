@@ -19,7 +19,7 @@ struct butterfly {
     static constexpr int sharers = Lanes >> halvings; ///< lanes that end up with the same sums
 
     /// Leaves the sums of values `first(lane)` and following in `x[0]` to `x[kept - 1]`.
-    __device__ __forceinline__ static void sum(float (&x)[Values], int lane) {
+    __device__ __forceinline__ static void sum(float (&x)[static_cast<size_t>(Values)], int lane) {
 #pragma unroll
         for (int step = 0; step < steps; ++step) {
             const int distance = Lanes / 2 >> step;

@@ -14,7 +14,7 @@ struct output {
     using dots = typename schedule::dots;
     static constexpr int rows = schedule::rows;
     static constexpr int kept = sums::kept; ///< outputs that a lane has afterwards
-    using states = typename Config::epilogue::state[kept];
+    using states = typename Config::epilogue::state[static_cast<size_t>(kept)];
 
     /// Sums dots over the lanes of an output; `flat`: see `butterfly::sum`.
     __device__ __forceinline__ static void sum(const schedule& work, const dots& of_lane,

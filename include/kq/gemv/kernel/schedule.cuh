@@ -33,9 +33,9 @@ public:
     using encoding = typename Config::encoding;
     using loop = typename Config::loop;
     using image = typename loop::image;
-    using dots = float[batch][rows]; ///< the lane's share
+    using dots = float[static_cast<size_t>(batch)][static_cast<size_t>(rows)]; ///< the lane's share
 
-    __device__ __forceinline__ explicit schedule(const typename Config::parameters& p) : p(p) {
+    __device__ __forceinline__ explicit schedule(const typename Config::parameters& all) : p(all) {
         // The shuffle tells the compiler that the index is the same in all lanes.
         warp = static_cast<int>(__shfl_sync(~0u, threadIdx.x / 32, 0));
         lane = static_cast<int>(threadIdx.x % 32);

@@ -34,7 +34,7 @@ struct block_diagonal {
     static constexpr bool chosen_on_device = false;
 
     int n; ///< output rows of a group
-    weight_matrix weights[Sets];
+    weight_matrix weights[static_cast<size_t>(Sets)];
     image_rows images;
     int64_t groups;
     int64_t group_blocks; ///< weight blocks of a group's columns

@@ -33,7 +33,7 @@ struct dense {
     static constexpr bool chosen_on_device = false;
 
     int n;
-    weight_matrix weights[Sets];
+    weight_matrix weights[static_cast<size_t>(Sets)];
     image_rows images;
     output_pointer output;
     int64_t output_stride;

@@ -93,7 +93,7 @@ inline status check_sets(const product_facts& facts, weights_pointer weights,
 }
 
 /// One or two sets of the same matrix.
-template <int Sets>
+template <size_t Sets>
 void bind_sets(weight_matrix (&sets)[Sets], weights_pointer weights, weights_pointer up_weights,
                int64_t rows, int64_t row_bytes, int64_t pitch = 0) {
     sets[0] = weight_matrix::bind(weights, rows, row_bytes, pitch);
@@ -103,7 +103,7 @@ void bind_sets(weight_matrix (&sets)[Sets], weights_pointer weights, weights_poi
 }
 
 /// Whether a matrix of any set does not begin and end at multiples of 16 bytes.
-template <int Sets>
+template <size_t Sets>
 KQ_API bool any_ragged(const weight_matrix (&sets)[Sets]) {
     return sets[0].ragged || sets[Sets - 1].ragged;
 }

@@ -41,7 +41,7 @@ struct stacked {
     static constexpr int most = stacked_arguments::most_matrices;
 
     int n;
-    weight_matrix weights[Sets][most];
+    weight_matrix weights[static_cast<size_t>(Sets)][most];
     output_pointer outputs[most];
     int64_t output_strides[most];
     int first_rows[most + 1]; ///< the first row of each matrix, then the end of all

@@ -14,7 +14,7 @@ namespace kq::inline KQ_ABI {
 template <int Count>
 struct policy_list {
     static constexpr int count = Count;
-    policy of[Count];
+    policy of[static_cast<size_t>(Count)];
 
     constexpr bool has_one_order() const {
         for (const policy& p : of) {

@@ -75,7 +75,7 @@ public:
     }
 
     /// Adds the dots of a group's rows with a term, piece by piece.
-    __device__ __forceinline__ void dot(const group_term& at, float (&sums)[batch][rows],
+    __device__ __forceinline__ void dot(const group_term& at, typename schedule::dots& sums,
                                         const lane_context& where) {
         const bulk_geometry& bulk = bulk_;
         const int piece_bytes = bulk.piece_blocks * block_bytes<typename Config::encoding>;

@@ -64,8 +64,9 @@ struct table {
     int count = 0;
 
     constexpr table() = default;
-    template <int Count>
-    constexpr table(const entry (&entries)[Count]) : first(entries), count(Count) {}
+    template <size_t Count>
+    constexpr table(const entry (&entries)[Count])
+        : first(entries), count(static_cast<int>(Count)) {}
     constexpr const entry* begin() const { return first; }
     constexpr const entry* end() const { return first + count; }
 };

@@ -24,7 +24,7 @@ constexpr int eighths_of_log2(int64_t x) {
     if (x < 1) {
         return 0;
     }
-    const int whole = standard::bit_width(static_cast<uint64_t>(x)) - 1;
+    const int whole = static_cast<int>(standard::bit_width(static_cast<uint64_t>(x))) - 1;
     const int64_t above = x - (int64_t{1} << whole);
     return 8 * whole + static_cast<int>(whole >= 3 ? above >> (whole - 3) : above << (3 - whole));
 }

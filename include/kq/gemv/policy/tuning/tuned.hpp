@@ -19,8 +19,9 @@ struct choices {
         int best_dependent;
     };
 
-    entry entries[Entries + 1] = {}; ///< one more than there are, so that there is one
-    policy policies[2 * Entries + 3] = {};
+    entry entries[static_cast<size_t>(Entries + 1)] =
+        {}; ///< one more than there are, so that there is one
+    policy policies[static_cast<size_t>(2 * Entries + 3)] = {};
     int count = 0;          ///< policies
     int untuned_single = 0; ///< of `policies`, for shapes that have no entry
     int untuned_batch = 0;
