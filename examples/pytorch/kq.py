@@ -19,7 +19,7 @@ cpp_extension.load(
 
 
 @torch.library.register_fake("kq::matmul")
-def _(x, packed_weight, encoding, n, k):
+def _(x, packed_weight, encoding, n, k, needs_gradient=False):
     torch._check(x.shape[-1] == k, lambda: f"x: its last dimension must be k, {k}")
     return x.new_empty((*x.shape[:-1], n))
 
@@ -33,6 +33,7 @@ def matmul(x, packed_weight, encoding, n, k):
 
     Runs on the current stream and synchronizes nothing; can be captured in a CUDA graph and
     compiled by torch.compile. Has no gradient. Raises ValueError, which names the argument, and
-    RuntimeError where CUDA fails.
+    RuntimeError where CUDA fails; for a gradient also when a compiled program runs.
     """
-    return torch.ops.kq.matmul(x, packed_weight, encoding, n, k)
+    needs_gradient = x.requires_grad and torch.is_grad_enabled()
+    return torch.ops.kq.matmul(x, packed_weight, encoding, n, k, needs_gradient)

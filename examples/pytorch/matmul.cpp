@@ -37,7 +37,8 @@ std::string text(at::IntArrayRef shape) {
     return "[" + sizes + "]";
 }
 
-void check(const at::Tensor& x, const at::Tensor& packed_weight, int64_t weight_bytes) {
+void check(const at::Tensor& x, const at::Tensor& packed_weight, int64_t weight_bytes,
+           bool needs_gradient) {
     TORCH_CHECK_VALUE(packed_weight.scalar_type() == at::kByte,
                       "packed_weight: must be uint8, not ", packed_weight.scalar_type());
     TORCH_CHECK_VALUE(packed_weight.numel() == weight_bytes, "packed_weight: must have ",
@@ -48,13 +49,15 @@ void check(const at::Tensor& x, const at::Tensor& packed_weight, int64_t weight_
     TORCH_CHECK_VALUE(x.is_cuda(), "x: must be on a CUDA device, not on ", x.device());
     TORCH_CHECK_VALUE(packed_weight.device() == x.device(), "packed_weight: must be on x's ",
                       x.device(), ", not on ", packed_weight.device());
-    TORCH_CHECK_VALUE(!(x.requires_grad() && at::GradMode::is_enabled()),
+    TORCH_CHECK_VALUE(!needs_gradient && !(x.requires_grad() && at::GradMode::is_enabled()),
                       "x: there is no gradient, call kq.matmul under torch.no_grad()");
 }
 
 /// x [..., k] times the transpose of the weights [n, k].
+/// `needs_gradient`: what a compiled program hides from the operator, since it runs without
+/// gradients.
 at::Tensor matmul(const at::Tensor& x, const at::Tensor& packed_weight, std::string encoding,
-                  int64_t n, int64_t k) {
+                  int64_t n, int64_t k, bool needs_gradient) {
     TORCH_CHECK_VALUE(x.dim() >= 1 && x.size(-1) == k, "x: its last dimension must be k, ",
                       std::to_string(k), ", and its shape is ", text(x.sizes()));
     std::vector<int64_t> shape = x.sizes().vec();
@@ -65,7 +68,7 @@ at::Tensor matmul(const at::Tensor& x, const at::Tensor& packed_weight, std::str
                         .k = k,
                         .type = element_of(x)};
     const products::sizes bytes = products::sizes_of(p);
-    check(x, packed_weight, bytes.weights);
+    check(x, packed_weight, bytes.weights, needs_gradient);
 
     const c10::cuda::CUDAGuard guard(x.device());
     const at::Tensor y = at::empty(shape, x.options());
@@ -84,9 +87,9 @@ at::Tensor matmul(const at::Tensor& x, const at::Tensor& packed_weight, std::str
 TORCH_LIBRARY(kq, library) {
     // SymInt: n and k may vary in one compiled graph. The tag: inductor leaves x contiguous;
     // without it PyTorch 2.4 and 2.5 choose x's layout themselves.
-    library.def(
-        "matmul(Tensor x, Tensor packed_weight, str encoding, SymInt n, SymInt k) -> Tensor",
-        {at::Tag::needs_fixed_stride_order});
+    library.def("matmul(Tensor x, Tensor packed_weight, str encoding, SymInt n, SymInt k, "
+                "bool needs_gradient=False) -> Tensor",
+                {at::Tag::needs_fixed_stride_order});
 }
 
 TORCH_LIBRARY_IMPL(kq, CUDA, library) {

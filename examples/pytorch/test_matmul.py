@@ -119,6 +119,30 @@ def compiled_once(encoding):
     check(f"{encoding} with dynamic shapes, programs for two n and k: {counter.frame_count}", right)
 
 
+def compiled_with_a_gradient(encoding, n, k):
+    """The ValueError of eager mode, where there would be no gradient."""
+
+    def layer(x, packed):
+        return torch.relu(kq.matmul(2 * x, packed, encoding, n, k))
+
+    x, packed, _ = product(encoding, n, k, torch.float32, 2)
+    expected = layer(x, packed)
+    x.requires_grad_()
+    torch.compiler.reset()
+    messages = []
+    for call in (layer, torch.compile(layer, fullgraph=True)):
+        try:
+            call(x, packed)
+            messages.append("no error")
+        except ValueError as e:
+            messages.append(str(e).splitlines()[0])
+    right = messages[0] == messages[1] and messages[0].startswith("x: there is no gradient")
+    check(f"{encoding} with a gradient, eager and compiled: {messages}", right)
+    with torch.no_grad():
+        right = torch.equal(torch.compile(layer, fullgraph=True)(x, packed), expected)
+    check(f"{encoding} compiled without gradients, x requires one", right)
+
+
 def registered(encoding, n, k):
     x, packed, _ = product(encoding, n, k, torch.float32, 2)
     outcome = torch.library.opcheck(torch.ops.kq.matmul, (x, packed, encoding, n, k))
@@ -169,6 +193,7 @@ def main():
         compiled(encoding, 512, 1024)
         compiled_with_x_inside(encoding, 512, 1024)
         compiled_once(encoding)
+    compiled_with_a_gradient("q4_k", 512, 1024)
     x, packed, _ = product("q4_k", 8, 256, torch.float32, 0)
     check("no rows give no rows", kq.matmul(x, packed, "q4_k", 8, 256).shape == (0, 8))
     registered("q4_k", 512, 1024)
