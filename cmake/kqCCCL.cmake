@@ -24,8 +24,9 @@ elseif(kq_cccl_version LESS 3000001)
 in ${KQ_CCCL_INCLUDE_DIR}: set KQ_CCCL_INCLUDE_DIR to the folder that holds its cuda/std")
 elseif(NOT TARGET kq::cccl)
   add_library(kq::cccl INTERFACE IMPORTED GLOBAL)
-  # nvcc knows its own CCCL; a host compiler has to be told.
-  target_include_directories(kq::cccl INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${KQ_CCCL_INCLUDE_DIR}>)
+  # nvcc knows its own CCCL; a host compiler has to be told, and clang++ as the CUDA compiler.
+  target_include_directories(kq::cccl INTERFACE
+    $<$<OR:$<COMPILE_LANGUAGE:CXX>,$<COMPILE_LANG_AND_ID:CUDA,Clang>>:${KQ_CCCL_INCLUDE_DIR}>)
   set(kq_cccl_toolkits ${CUDAToolkit_INCLUDE_DIRS})
   list(TRANSFORM kq_cccl_toolkits APPEND /cccl)
   list(FIND kq_cccl_toolkits "${KQ_CCCL_INCLUDE_DIR}" kq_cccl_place) # IN_LIST is a caller's policy
