@@ -45,7 +45,7 @@ constexpr product_kind kind_of(const product_facts& facts) {
 /// The fastest of the policies that were tried for one product on one GPU, and their times. Those
 /// of a table have one order of additions.
 struct entry {
-    int compute_capability; ///< 10 * major + minor
+    int compute_capability; ///< 10 * major + minor; all that is kept of the GPU
     kq::encoding encoding;
     product_kind kind;
     int64_t n; ///< weight rows, of an expert

@@ -120,7 +120,8 @@ private:
         Product::facts.batchable};
 };
 
-/// Chooses by kq's own measurements: `kq::gemv<kq::q4_k, kq::tuned>`.
+/// Chooses by kq's own measurements: `kq::gemv<kq::q4_k, kq::tuned>`. Those of the H200 serve every
+/// GPU of its compute capability, an H100 too: a table is keyed by nothing else of the device.
 inline constexpr tuned_by<tuning::shipped> tuned{};
 
 } // namespace kq::inline KQ_ABI
