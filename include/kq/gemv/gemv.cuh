@@ -130,6 +130,16 @@ public:
         return s.ok() ? launch(a, space, stream, device) : s;
     }
 
+    /// For arguments of another mapping: one line instead of a list of what does not match.
+    template <class Other>
+        requires(!standard::convertible_to<Other, arguments>)
+    static status launch(const Other&, workspace, cudaStream_t, const device_facts& = {},
+                         launch_options = {}) {
+        static_assert(standard::same_as<Other, arguments>,
+                      "kq: the arguments are not those of this product's mapping, gemv::arguments");
+        return {};
+    }
+
 private:
     using selector = typename detail::selector_of<Choice>::type;
     static constexpr auto list = selector::template policies<product>();
