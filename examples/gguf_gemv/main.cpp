@@ -4,7 +4,6 @@
 #include "input_error.hpp"
 #include "options.hpp"
 #include "output_file.hpp"
-#include "policies.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 
@@ -124,7 +123,6 @@ int run(const options& chosen) {
     report all{model_name,
                std::max(files.size(), std::size_t{1}),
                choose_device(chosen.device),
-               policy_name(known_policies[chosen.policy]),
                chosen_tensors.skipped,
                {}};
     if (!chosen.json) {
@@ -150,7 +148,8 @@ int run(const options& chosen) {
                         w.experts,
                         ids[i]};
         result = all.where.is_gpu ? multiply_on_gpu(p, chosen.policy) : multiply_on_host(p);
-        outcome o{w, m, ids[i], p.bytes_read(), result.seconds, result.cold, std::nullopt};
+        outcome o{w,           m,           ids[i],      p.bytes_read(), result.seconds,
+                  result.cold, result.plan, std::nullopt};
         if (chosen.check) {
             o.check = check_product(p, result.output, numbers.is_generated(), chosen.seed);
         }

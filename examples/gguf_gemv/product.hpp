@@ -3,6 +3,7 @@
 
 #include <kq/blocks/encoding.hpp>
 #include <kq/gemv/mapping/all.hpp>
+#include <kq/gemv/plan/plan.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -62,6 +63,7 @@ struct product_result {
     std::vector<float> output; ///< [m, n]
     double seconds;            ///< a median, quantizing the activation included
     bool cold;                 ///< whether the time is that of weights outside the L2 cache
+    kq::launch_plan plan = {}; ///< on the GPU
 };
 
 /// Computes with kq's host model on all cores.

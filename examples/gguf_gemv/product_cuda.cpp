@@ -151,10 +151,10 @@ private:
 
 template <class Gemv>
 product_result multiply_by(const product& p, const kq::device_facts& facts) {
-    kq::launch_plan ignored;
-    kq::check(Gemv::describe(arguments_of<typename Gemv::arguments>(p), facts, ignored));
+    kq::launch_plan plan;
+    kq::check(Gemv::describe(arguments_of<typename Gemv::arguments>(p), facts, plan));
     gpu_product<Gemv> on_gpu(p, facts);
-    product_result result{on_gpu.output(), 0, on_gpu.is_cold()};
+    product_result result{on_gpu.output(), 0, on_gpu.is_cold(), plan};
     result.seconds = on_gpu.seconds();
     return result;
 }

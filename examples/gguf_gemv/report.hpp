@@ -19,7 +19,8 @@ struct outcome {
     std::vector<std::int32_t> ids; ///< of experts, if slices are experts
     std::size_t bytes;             ///< of weights that the product needs
     double seconds;
-    bool cold; ///< whether the time is that of weights outside the L2 cache
+    bool cold;            ///< whether the time is that of weights outside the L2 cache
+    kq::launch_plan plan; ///< on the GPU
     std::optional<check_result> check;
 
     bool failed() const { return check && !check->passed(); }
@@ -30,7 +31,6 @@ struct report {
     std::string model; ///< the path of its first file or "synthetic"
     std::size_t files; ///< that it is split into
     device where;
-    std::string policy;
     obstacle_counts skipped; ///< tensors that kq cannot multiply
     std::vector<outcome> outcomes;
 };

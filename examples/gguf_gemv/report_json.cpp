@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.hpp"
 
+#include <kq/gemv/describe.hpp>
+
 #include <nlohmann/json.hpp>
 
 namespace gguf_gemv {
@@ -33,7 +35,6 @@ json json_of(const outcome& o, const report& all) {
                 {"k", w.k},
                 {"bytes", o.bytes},
                 {"batch", o.batch},
-                {"policy", all.policy},
                 {"seconds", o.seconds},
                 {"gigabytes_per_second", static_cast<double>(o.bytes) / o.seconds / 1e9}};
     if (w.up != nullptr) {
@@ -45,6 +46,8 @@ json json_of(const outcome& o, const report& all) {
     }
     if (all.where.is_gpu) {
         object["cold"] = o.cold;
+        object["policy"] = kq::policy_text(o.plan);
+        object["plan"] = kq::to_string(o.plan);
     }
     if (o.check) {
         object["check"] = json_of(*o.check);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.hpp"
 
+#include <kq/gemv/describe.hpp>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -69,10 +71,10 @@ std::string text_line(const outcome& o, const report& all, std::size_t name_widt
                        "  " + right(std::to_string(w.n) + " x " + std::to_string(w.k), 14) + "  " +
                        right(std::to_string(o.bytes), 10) +
                        (o.ids.empty() ? " B  batch " : " B  slots ") + std::to_string(o.batch) +
-                       "  " + all.policy + "  " + right(formatted("%.4f", o.seconds * 1e3), 10) +
-                       " ms  " + right(formatted("%.1f", rate), 7) + " GB/s";
+                       "  " + right(formatted("%.4f", o.seconds * 1e3), 10) + " ms  " +
+                       right(formatted("%.1f", rate), 7) + " GB/s";
     if (all.where.is_gpu) {
-        text += o.cold ? " cold" : " warm";
+        text += (o.cold ? " cold  " : " warm  ") + kq::policy_text(o.plan);
     }
     return text + (o.check ? check_text(*o.check, w.n) : "") + "\n";
 }

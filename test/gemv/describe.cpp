@@ -35,6 +35,7 @@ TEST_CASE("a launch is described as data and as one line") {
     CHECK(d.weights.id == kq::encoding::q4_k);
     CHECK(d.policy == kq::policies::warp);
     CHECK(d.method == kq::method::bulk);
+    CHECK(kq::policy_text(d) == "warp by bulk");
     CHECK(d.sizes.weight_bytes() == int64_t{4096} * 16 * 144);
     CHECK(d.shape.threads == 512);
     CHECK(d.sizes.workspace_bytes == 2 * 2432); // 16 blocks are two panels

@@ -8,6 +8,12 @@
 
 namespace kq::inline KQ_ABI {
 
+/// How a planned launch is served: the name of its policy, and the method that was decided.
+inline std::string policy_text(const launch_plan& plan) {
+    return name_of(with_method(plan.policy, method::automatic)) +
+           (plan.method == method::bulk ? " by bulk" : " by direct");
+}
+
 /// A planned launch as one line for a log: what is multiplied, how it is served, with how much
 /// memory.
 inline std::string to_string(const launch_plan& plan) {
@@ -18,8 +24,7 @@ inline std::string to_string(const launch_plan& plan) {
     number(" n ", plan.sizes.n);
     number(" k ", plan.sizes.k);
     number(" units ", plan.sizes.units, ": ");
-    line += name_of(with_method(plan.policy, method::automatic));
-    line += plan.method == method::bulk ? " by bulk" : " by direct";
+    line += policy_text(plan);
     number(", ", plan.shape.ctas());
     number(" x ", plan.shape.threads, " threads");
     number(", ", plan.shape.shared_bytes, " B shared");
