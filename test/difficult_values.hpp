@@ -50,7 +50,7 @@ inline std::vector<float> difficult_values(int64_t count) {
                 break; // reciprocals near overflow
             case 11:
                 x[i] = x[i] * 65504 * 127;
-                break; // f16 scales overflow
+                break; // scales about the largest f16 and beyond
             default:
                 break;
             }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kq/blocks/q8_0.hpp>
+#include <kq/blocks/q8_k.hpp>
+
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -69,6 +72,40 @@ inline std::vector<test_case> load(const std::string& encoding) {
         }
     }
     return cases;
+}
+
+/// A quantized block as ggml stores it: a scale of 32 elements is f16.
+inline kq::q8_0::block ggml_block(const kq::q8_32::block& b) {
+    kq::q8_0::block stored{kq::to_f16(b.d), {}};
+    std::memcpy(stored.q, b.q, sizeof(b.q));
+    return stored;
+}
+inline kq::q8_k::block ggml_block(const kq::q8_k::block& b) {
+    return b;
+}
+
+/// The inverse: an activation block that ggml quantized.
+inline kq::q8_32::block activation_block(const kq::q8_0::block& stored) {
+    kq::q8_32::block b{kq::to_f32(stored.d), {}};
+    std::memcpy(b.q, stored.q, sizeof(b.q));
+    return b;
+}
+inline kq::q8_k::block activation_block(const kq::q8_k::block& stored) {
+    return stored;
+}
+
+/// What ggml stores of a quantized block of `Activation`.
+template <class Activation>
+using stored_block = decltype(ggml_block(typename Activation::block{}));
+
+/// The activation blocks of a case, ggml's own.
+template <class Activation>
+std::vector<typename Activation::block> activation_blocks(const test_case& c) {
+    std::vector<typename Activation::block> blocks;
+    for (const auto& stored : c.as<stored_block<Activation>>("activation_q8")) {
+        blocks.push_back(activation_block(stored));
+    }
+    return blocks;
 }
 
 } // namespace golden

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
-#include <type_traits>
 #include <vector>
 
 /// Blocks, activations and measures that the tests share.
@@ -70,11 +69,7 @@ typename Activation::block random_activation(generator& random) {
             b.sums[i / 16] = static_cast<int16_t>(b.sums[i / 16] + b.q[i]);
         }
     }
-    if constexpr (std::is_same_v<decltype(b.d), float>) {
-        b.d = 0.01f;
-    } else {
-        b.d = kq::to_f16(0.01f);
-    }
+    b.d = 0.01f;
     return b;
 }
 

@@ -71,23 +71,28 @@ def _dequantize_q6_k(b):
 _DEQUANTIZE = {"q8_0": _dequantize_q8_0, "q4_k": _dequantize_q4_k, "q6_k": _dequantize_q6_k}
 
 
-def quantized_activation(encoding, x):
-    """What x [m, k] becomes before it meets weights of an encoding: int8 codes times scales, as
-    float64."""
+def quantize_activation(encoding, x):
+    """What x [m, k] becomes before it meets weights of an encoding: codes [m, blocks, elements] and
+    scales [m, blocks, 1], float32. ggml stores the scales of 32 elements as f16, kq does not."""
     block = 32 if encoding == "q8_0" else 256
     x = x.astype(np.float32).reshape(x.shape[0], -1, block)
     at = np.abs(x).argmax(axis=-1, keepdims=True)
     extreme = np.take_along_axis(x, at, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        if encoding == "q8_0":  # codes round halves away from zero, the scale is stored as f16
+        if encoding == "q8_0":  # codes round halves away from zero
             d = np.abs(extreme) / np.float32(127)
             scaled = np.where(d == 0, 0, x * (1 / d))
             codes = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))
-            d = d.astype(np.float16)
         else:  # the extreme element becomes -127, halves round to even
             inverse = np.float32(-127) / extreme
             codes = np.where(extreme == 0, 0, np.minimum(np.rint(inverse * x), 127))
             d = np.where(extreme == 0, 0, 1 / inverse)
+    return codes, d
+
+
+def quantized_activation(encoding, x):
+    """The values of the quantized x [m, k]: codes times scales, as float64."""
+    codes, d = quantize_activation(encoding, x)
     return (codes.astype(np.float64) * d.astype(np.float64)).reshape(x.shape[0], -1)
 
 

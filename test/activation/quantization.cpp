@@ -18,7 +18,7 @@
 namespace {
 
 using block_k = kq::q8_k::block;
-using block_0 = kq::q8_0::block;
+using block_32 = kq::q8_32::block;
 using generator = std::mt19937;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -53,10 +53,6 @@ float value_of_half(unsigned bits) {
     return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-bool is_nan_half(kq::f16 x) {
-    return (x.bits & 0x7fff) > 0x7c00;
-}
-
 /// A block of zeros with `values` at its start.
 template <class Activation>
 std::vector<float> block_of(const std::vector<float>& values) {
@@ -69,8 +65,8 @@ block_k quantized_k(const std::vector<float>& x) {
     return kq::quantize_block<kq::q8_k>(x.data());
 }
 
-block_0 quantized_0(const std::vector<float>& x) {
-    return kq::quantize_block<kq::q8_0>(x.data());
+block_32 quantized_32(const std::vector<float>& x) {
+    return kq::quantize_block<kq::q8_32>(x.data());
 }
 
 template <class Block>
@@ -115,8 +111,8 @@ int wrong_codes_k(const std::vector<float>& x, float extreme, const block_k& b) 
     return wrong;
 }
 
-/// As `wrong_codes_k`, for q8_0.
-int wrong_codes_0(const std::vector<float>& x, float extreme, const block_0& b) {
+/// As `wrong_codes_k`, for q8_32.
+int wrong_codes_32(const std::vector<float>& x, float extreme, const block_32& b) {
     const float d = rounded(std::fabs(static_cast<double>(extreme)) / 127);
     const float inverse = rounded(1 / static_cast<double>(d));
     int wrong = 0;
@@ -163,18 +159,20 @@ const float not_finite[] = {infinity,
                             float_of(0xff800001u),
                             float_of(0x7fffffffu)};
 
-/// How many activation blocks of the golden file differ from ggml's bytes, or -1 where there are
+/// How many activation blocks of the golden file differ from ggml's bytes, once their scale is
+/// stored as ggml stores it, or -1 where there are
 /// none to compare.
 template <class Activation>
 int differing_golden_blocks(const golden::test_case& c) {
     const auto x = c.as<float>("activation_f32");
-    const auto expected = c.as<typename Activation::block>("activation_q8");
+    const auto expected = c.as<golden::stored_block<Activation>>("activation_q8");
     if (expected.empty() || expected.size() * Activation::elements != x.size()) {
         return -1;
     }
     int differing = 0;
     for (size_t b = 0; b < expected.size(); ++b) {
-        const auto block = kq::quantize_block<Activation>(x.data() + b * Activation::elements);
+        const auto block =
+            golden::ggml_block(kq::quantize_block<Activation>(x.data() + b * Activation::elements));
         differing += std::memcmp(&block, &expected[b], sizeof(block)) != 0;
     }
     return differing;
@@ -209,10 +207,10 @@ TEST_CASE("q8_k's tie is broken by position wherever the two elements lie") {
     CHECK(wrong == 0);
 }
 
-TEST_CASE("q8_0's scale is positive whichever sign the largest magnitude has") {
+TEST_CASE("q8_32's scale is positive whichever sign the largest magnitude has") {
     for (const float extreme : {254.0f, -254.0f}) {
-        const block_0 b = quantized_0(block_of<kq::q8_0>({extreme, -extreme, 1}));
-        CHECK(b.d.bits == 0x4000); // 2
+        const block_32 b = quantized_32(block_of<kq::q8_32>({extreme, -extreme, 1}));
+        CHECK(b.d == 2.0f);
         CHECK(int{b.q[0]} == (extreme > 0 ? 127 : -127));
         CHECK(int{b.q[1]} == (extreme > 0 ? -127 : 127));
         CHECK(int{b.q[2]} == 1); // 0.5, away from zero
@@ -228,8 +226,8 @@ TEST_CASE("a block of zeros of any sign has a zero scale, zero codes and zero su
         CHECK(bits_of(k.d) == 0);
         CHECK(all_codes_are_zero(k));
         CHECK(all_sums_are_zero(k));
-        const block_0 q = quantized_0({x.begin(), x.begin() + 32});
-        CHECK(q.d.bits == 0);
+        const block_32 q = quantized_32({x.begin(), x.begin() + 32});
+        CHECK(bits_of(q.d) == 0);
         CHECK(all_codes_are_zero(q));
     }
 }
@@ -264,15 +262,15 @@ TEST_CASE("q8_k rounds codes beside the boundary to the nearer one") {
     }
 }
 
-TEST_CASE("q8_0 rounds codes on the boundary away from zero") {
+TEST_CASE("q8_32 rounds codes on the boundary away from zero") {
     for (int start = 0; start < 127; start += 15) {
         std::vector<float> x = {127}; // the scale and its reciprocal are exactly 1
         for (int j = start; j < std::min(start + 15, 127); ++j) {
             x.push_back(static_cast<float>(j) + 0.5f);
             x.push_back(-static_cast<float>(j) - 0.5f);
         }
-        const block_0 b = quantized_0(block_of<kq::q8_0>(x));
-        CHECK(b.d.bits == 0x3c00);
+        const block_32 b = quantized_32(block_of<kq::q8_32>(x));
+        CHECK(b.d == 1.0f);
         for (size_t i = 1; i < x.size(); i += 2) {
             CHECK(float{static_cast<float>(b.q[i])} == x[i] + 0.5f);
             CHECK(float{static_cast<float>(b.q[i + 1])} == x[i + 1] - 0.5f);
@@ -285,7 +283,7 @@ TEST_CASE("the largest f32 below a half has code zero by both rules") {
     const block_k k = quantized_k(block_of<kq::q8_k>({-127, trap, -trap}));
     CHECK(int{k.q[1]} == 0);
     CHECK(int{k.q[2]} == 0);
-    const block_0 q = quantized_0(block_of<kq::q8_0>({127, trap, -trap}));
+    const block_32 q = quantized_32(block_of<kq::q8_32>({127, trap, -trap}));
     CHECK(int{q.q[1]} == 0);
     CHECK(int{q.q[2]} == 0);
 }
@@ -318,33 +316,36 @@ TEST_CASE("q8_k codes and scales follow the rule for random values of any size")
     CHECK(wrong_sums == 0);
 }
 
-TEST_CASE("q8_0 codes follow the rule for random values of any size") {
+TEST_CASE("q8_32 codes follow the rule for random values of any size") {
     generator random(2);
     int wrong = 0;
     for (int round = 0; round < 2000; ++round) {
         const int low = static_cast<int>(random() % 230) - 110;
-        const std::vector<float> x = random_values<kq::q8_0>(random, low, std::min(low + 9, 128));
-        wrong += wrong_codes_0(x, extreme_of(x), quantized_0(x));
+        const std::vector<float> x = random_values<kq::q8_32>(random, low, std::min(low + 9, 128));
+        wrong += wrong_codes_32(x, extreme_of(x), quantized_32(x));
     }
     CHECK(wrong == 0);
 }
 
-TEST_CASE("q8_0 rounds by the f32 scale, not by the half that it stores") {
-    // The scale 1 + 2^-12 is stored as 1. 64.51 divided by the former is 64.494.
+TEST_CASE("q8_32 keeps the f32 scale that it rounds by") {
+    // ggml stores the scale 1 + 2^-12 as 1, but rounds by it too: 64.51 divided by it is 64.494.
     const float amax = 127 * (1 + 0x1p-12f);
-    const block_0 b = quantized_0(block_of<kq::q8_0>({amax, 64.51f}));
-    CHECK(b.d.bits == 0x3c00);
+    const block_32 b = quantized_32(block_of<kq::q8_32>({amax, 64.51f}));
+    CHECK(b.d == 1 + 0x1p-12f);
+    CHECK(golden::ggml_block(b).d.bits == 0x3c00);
     CHECK(int{b.q[0]} == 127);
     CHECK(int{b.q[1]} == 64);
 }
 
-TEST_CASE("q8_0 stores the scale as the nearest half") {
-    for (const unsigned bits : {0x0001u, 0x03ffu, 0x0400u, 0x2e66u, 0x3c00u, 0x7bffu}) {
-        const float d = value_of_half(bits);
-        const block_0 b = quantized_0(block_of<kq::q8_0>({127 * d}));
-        CHECK(b.d.bits == bits);
-        CHECK(int{b.q[0]} == 127);
+TEST_CASE("q8_32's scale is the largest magnitude divided by 127, rounded to f32 once") {
+    generator random(5);
+    int wrong = 0;
+    for (int round = 0; round < 2000; ++round) {
+        const float extreme = random_float(random, -126, 128);
+        const block_32 b = quantized_32(block_of<kq::q8_32>({extreme / 3, extreme}));
+        wrong += bits_of(b.d) != bits_of(rounded(std::fabs(static_cast<double>(extreme)) / 127));
     }
+    CHECK(wrong == 0);
 }
 
 TEST_CASE("tiny blocks whose reciprocal overflows have zero codes and sums") {
@@ -355,8 +356,9 @@ TEST_CASE("tiny blocks whose reciprocal overflows have zero codes and sums") {
             CHECK(k.d == 0);
             CHECK(all_codes_are_zero(k));
             CHECK(all_sums_are_zero(k));
-            const block_0 q = quantized_0(block_of<kq::q8_0>({tiny / 2, extreme, 0, least}));
-            CHECK(q.d.bits == 0);
+            const block_32 q = quantized_32(block_of<kq::q8_32>({tiny / 2, extreme, 0, least}));
+            CHECK(q.d == std::fabs(extreme) / 127);
+            CHECK(golden::ggml_block(q).d.bits == 0);
             CHECK(all_codes_are_zero(q));
         }
     }
@@ -372,11 +374,11 @@ TEST_CASE("the smallest blocks whose reciprocal does not overflow have codes") {
         CHECK(wrong_codes_k(k_values, extreme, k) == 0);
         CHECK(k.d != 0);
         CHECK(sums_are_right(k));
-        const auto values_0 = block_of<kq::q8_0>(values);
-        const block_0 q = quantized_0(values_0);
+        const auto values_32 = block_of<kq::q8_32>(values);
+        const block_32 q = quantized_32(values_32);
         CHECK(int{q.q[0]} == (extreme > 0 ? 127 : -127));
-        CHECK(wrong_codes_0(values_0, extreme, q) == 0);
-        CHECK(q.d.bits == 0); // 3e-39 is no half
+        CHECK(wrong_codes_32(values_32, extreme, q) == 0);
+        CHECK(q.d == std::fabs(extreme) / 127); // 3e-39, a zero as a half
     }
 }
 
@@ -389,14 +391,14 @@ TEST_CASE("codes begin at the very element at which the reciprocal becomes finit
         const bool finite_k = std::isfinite(rounded(127 / wide));
         wrong += all_codes_are_zero(quantized_k(block_of<kq::q8_k>({extreme}))) == finite_k;
         const float d = rounded(wide / 127);
-        const bool finite_0 = std::isfinite(rounded(1 / static_cast<double>(d)));
-        wrong += all_codes_are_zero(quantized_0(block_of<kq::q8_0>({extreme}))) == finite_0;
+        const bool finite_32 = std::isfinite(rounded(1 / static_cast<double>(d)));
+        wrong += all_codes_are_zero(quantized_32(block_of<kq::q8_32>({extreme}))) == finite_32;
         CHECK(finite_k == (step > 0));
-        with_codes += finite_0;
+        with_codes += finite_32;
     }
     CHECK(wrong == 0);
     CHECK(with_codes > 0);
-    CHECK(with_codes < 30); // q8_0's scale is subnormal there, so its edge lies a few steps higher
+    CHECK(with_codes < 30); // q8_32's scale is subnormal there, so its edge lies a few steps higher
 }
 
 TEST_CASE("subnormal elements are not flushed to zero") {
@@ -407,7 +409,7 @@ TEST_CASE("subnormal elements are not flushed to zero") {
     CHECK(int{k.q[1]} == 3); // 1.1e-38 / 4e-37 * 127 = 3.49
     CHECK(int{k.q[2]} == -3);
     CHECK(int{k.q[3]} == 2);
-    const block_0 q = quantized_0(block_of<kq::q8_0>(values));
+    const block_32 q = quantized_32(block_of<kq::q8_32>(values));
     CHECK(int{q.q[1]} == 3);
     CHECK(int{q.q[2]} == -3);
     CHECK(int{q.q[3]} == 2);
@@ -428,15 +430,15 @@ TEST_CASE("an infinity or a NaN at any place of a q8_k block gives a NaN scale a
     CHECK(wrong == 0);
 }
 
-TEST_CASE("an infinity or a NaN at any place of a q8_0 block gives a NaN scale and zeros") {
+TEST_CASE("an infinity or a NaN at any place of a q8_32 block gives a NaN scale and zeros") {
     int wrong = 0;
     for (const float bad : not_finite) {
         for (size_t at = 0; at < 32; ++at) {
             for (const float rest : {0.0f, 1.0f, -FLT_MAX, least}) {
                 std::vector<float> x(32, rest);
                 x[at] = bad;
-                const block_0 b = quantized_0(x);
-                wrong += !(is_nan_half(b.d) && all_codes_are_zero(b));
+                const block_32 b = quantized_32(x);
+                wrong += !(std::isnan(b.d) && all_codes_are_zero(b));
             }
         }
     }
@@ -449,22 +451,21 @@ TEST_CASE("infinities and NaNs together give a NaN scale and zeros") {
     CHECK(std::isnan(k.d));
     CHECK(all_codes_are_zero(k));
     CHECK(all_sums_are_zero(k));
-    const block_0 q = quantized_0(block_of<kq::q8_0>(values));
-    CHECK(is_nan_half(q.d));
+    const block_32 q = quantized_32(block_of<kq::q8_32>(values));
+    CHECK(std::isnan(q.d));
     CHECK(all_codes_are_zero(q));
 }
 
-TEST_CASE("a q8_0 scale beyond the halves' range is infinite and its codes are right") {
-    // A scale of 65520 is halfway between the largest half and 65536.
-    const block_0 below = quantized_0(block_of<kq::q8_0>({127.0f * 65519}));
-    CHECK(below.d.bits == 0x7bff);
+TEST_CASE("a q8_32 scale beyond the halves' range is finite and its codes are right") {
+    // A scale of 65520 is halfway between the largest half and 65536: ggml's is infinite.
     for (const float amax : {127.0f * 65520, 1e10f, -1e30f, FLT_MAX, -FLT_MAX}) {
         INFO("extreme element " << amax);
-        const auto x = block_of<kq::q8_0>({amax, -amax, amax / 2, amax / 3, -amax / 127});
-        const block_0 b = quantized_0(x);
-        CHECK(b.d.bits == 0x7c00);
+        const auto x = block_of<kq::q8_32>({amax, -amax, amax / 2, amax / 3, -amax / 127});
+        const block_32 b = quantized_32(x);
+        CHECK(b.d == std::fabs(amax) / 127);
+        CHECK(golden::ggml_block(b).d.bits == 0x7c00);
         CHECK(int{b.q[0]} == (amax > 0 ? 127 : -127));
-        CHECK(wrong_codes_0(x, amax, b) == 0);
+        CHECK(wrong_codes_32(x, amax, b) == 0);
     }
 }
 
@@ -512,8 +513,8 @@ TEST_CASE("halves quantize as the same values in f32 do") {
         const block_k k = kq::quantize_block<kq::q8_k>(x.data());
         const block_k expected_k = quantized_k(same);
         different += std::memcmp(&k, &expected_k, sizeof(k)) != 0;
-        const block_0 q = kq::quantize_block<kq::q8_0>(x.data());
-        const block_0 expected_q = quantized_0({same.begin(), same.begin() + 32});
+        const block_32 q = kq::quantize_block<kq::q8_32>(x.data());
+        const block_32 expected_q = quantized_32({same.begin(), same.begin() + 32});
         different += std::memcmp(&q, &expected_q, sizeof(q)) != 0;
     }
     CHECK(different == 0);
@@ -537,8 +538,8 @@ TEST_CASE("bfloat16s quantize as the same values in f32 do") {
         const block_k k = kq::quantize_block<kq::q8_k>(x.data());
         const block_k expected_k = quantized_k(same);
         different += std::memcmp(&k, &expected_k, sizeof(k)) != 0;
-        const block_0 q = kq::quantize_block<kq::q8_0>(x.data());
-        const block_0 expected_q = quantized_0({same.begin(), same.begin() + 32});
+        const block_32 q = kq::quantize_block<kq::q8_32>(x.data());
+        const block_32 expected_q = quantized_32({same.begin(), same.begin() + 32});
         different += std::memcmp(&q, &expected_q, sizeof(q)) != 0;
     }
     CHECK(different == 0);
@@ -555,13 +556,15 @@ TEST_CASE("ggml's q8_K activations of the golden files are reproduced bit for bi
     }
 }
 
-TEST_CASE("ggml's q8_0 activations of the golden files are reproduced bit for bit") {
+TEST_CASE(
+    "ggml's q8_0 activations of the golden files are reproduced: equal codes, and scales that are "
+    "equal once they are rounded to f16") {
     for (const std::string name : {"q4_0", "q5_0", "q8_0"}) {
         const auto cases = golden::load(name);
         CHECK_FALSE(cases.empty());
         for (const auto& c : cases) {
             INFO(name << ", " << c.name);
-            CHECK(differing_golden_blocks<kq::q8_0>(c) == 0);
+            CHECK(differing_golden_blocks<kq::q8_32>(c) == 0);
         }
     }
 }

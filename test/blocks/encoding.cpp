@@ -167,7 +167,7 @@ struct unknown {
 
     static constexpr kq::encoding id{1000 + Bytes};
     static constexpr int elements = Elements;
-    using activation = kq::q8_0;
+    using activation = kq::q8_32;
 };
 
 } // namespace
@@ -238,10 +238,11 @@ TEST_CASE("blocks can be read at the alignment that weights need") {
     }(kq::encodings{});
 }
 
-TEST_CASE("encodings pair with the activation encoding that ggml pairs them with") {
-    STATIC_REQUIRE(std::is_same_v<kq::q4_0::activation, kq::q8_0>);
-    STATIC_REQUIRE(std::is_same_v<kq::q5_0::activation, kq::q8_0>);
-    STATIC_REQUIRE(std::is_same_v<kq::q8_0::activation, kq::q8_0>);
+TEST_CASE(
+    "encodings pair with the activation encoding whose codes are those that ggml pairs them with") {
+    STATIC_REQUIRE(std::is_same_v<kq::q4_0::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::q5_0::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::q8_0::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::q2_k::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::q3_k::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::q4_k::activation, kq::q8_k>);

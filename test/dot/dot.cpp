@@ -78,7 +78,7 @@ TEST_CASE("the slices of a golden block add up to ggml's integers") {
         for (const golden::test_case& c : golden::load(kq::name_of(E::id))) {
             INFO(c.name);
             const auto w = c.as<typename E::block>("weight");
-            const auto x = c.as<typename E::activation::block>("activation_q8");
+            const auto x = golden::activation_blocks<typename E::activation>(c);
             const int64_t count = c.k / E::elements;
             REQUIRE(count <= panel_blocks<E>);
             block_integers sums;

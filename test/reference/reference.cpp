@@ -29,7 +29,7 @@ TEST_CASE("the reference's integer cores and min terms equal ggml's") {
         for (const golden::test_case& c : golden::load(kq::name_of(E::id))) {
             INFO(c.name);
             const auto w = c.as<typename E::block>("weight");
-            const auto x = c.as<typename E::activation::block>("activation_q8");
+            const auto x = golden::activation_blocks<typename E::activation>(c);
             const auto dots = c.as<int32_t>("integer_dot_i32");
             const int64_t count = c.k / E::elements;
             std::vector<int32_t> own_dots;
@@ -59,7 +59,7 @@ TEST_CASE("the reference's products agree with ggml's within NMSE 1e-6") {
         for (const golden::test_case& c : golden::load(kq::name_of(E::id))) {
             INFO(c.name);
             const auto w = c.as<typename E::block>("weight");
-            const auto x = c.as<typename E::activation::block>("activation_q8");
+            const auto x = golden::activation_blocks<typename E::activation>(c);
             std::vector<double> products(static_cast<size_t>(c.m * c.n));
             kq::reference::matmul<E>(w.data(), x.data(), c.n, c.m, c.k / E::elements,
                                      products.data());

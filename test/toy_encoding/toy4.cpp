@@ -77,7 +77,7 @@ TEST_CASE("the lane's integers of 4096 random toy4 blocks are the reference's at
     samples::generator random(1);
     for (size_t round = 0; round < 4096; ++round) {
         const auto w = samples::random_block<toy4>(random);
-        const auto x = samples::random_activation<kq::q8_0>(random);
+        const auto x = samples::random_activation<kq::q8_32>(random);
         unsigned char panel[dot::image::panel_bytes];
         dot::image::pack(&x, 1, panel);
 
@@ -117,9 +117,9 @@ TEST_CASE("the host model of toy4 agrees with the reference within NMSE 1e-6, in
     const int64_t n = 64, k = 67 * 32;
     const auto w = samples::random_weights<toy4>(n, k, 4);
     const auto x = samples::gaussian(k, 5);
-    std::vector<kq::q8_0::block> blocks;
+    std::vector<kq::q8_32::block> blocks;
     for (int64_t i = 0; i < k; i += 32) {
-        blocks.push_back(kq::quantize_block<kq::q8_0>(x.data() + i));
+        blocks.push_back(kq::quantize_block<kq::q8_32>(x.data() + i));
     }
     std::vector<double> expected(n);
     kq::reference::matmul<toy4>(w.data(), blocks.data(), n, 1, k / 32, expected.data());

@@ -39,8 +39,7 @@ struct image_facts {
 ///     d[32]                the block's scale, f32
 ///
 /// so that a warp's reads are contiguous. Slots past the last block are zero. The values are
-/// exactly those of `Activation::block` (contract C1); encodings share an image where they name
-/// the same type.
+/// exactly those of `Activation::block`; encodings share an image where they name the same type.
 ///
 /// `Activation`: the activation encoding. `Slices`: lanes that share a block. `Order`: which
 /// elements a slice holds.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/blocks/q8_0.hpp>
+#include <kq/blocks/q8_32.hpp>
 #include <kq/blocks/q8_k.hpp>
 #include <kq/core/intrinsics.hpp>
 #include <kq/core/numeric.hpp>
 #include <kq/core/standard.hpp>
 
-/// The rules by which a block of activations becomes int8 codes and a scale (contract C1). The
-/// host's loop and the device's quantizers share them.
+/// The rules by which a block of activations becomes int8 codes and a scale: ggml's codes, and
+/// scales that round to ggml's (contract C1). The host's loop and the device's quantizers share
+/// them.
 namespace kq::inline KQ_ABI {
 
 /// An element type that activations may have.
@@ -76,10 +77,10 @@ struct quantization<q8_k> {
     }
 };
 
-/// q8_0: d = amax / 127, stored as f16; codes round x / d half away from zero, with d before it
-/// was stored.
+/// q8_32: d = amax / 127; codes round x / d half away from zero. These are the codes of ggml's
+/// q8_0, which rounds by this d too and stores it as f16 afterwards; here it stays f32.
 template <>
-struct quantization<q8_0> {
+struct quantization<q8_32> {
     KQ_API static block_scale scale_of(float extreme) {
         if (!is_finite(extreme)) {
             return {detail::nan, 0.0f};
@@ -87,7 +88,7 @@ struct quantization<q8_0> {
         const float amax = kq::bit_cast<float>(magnitude_bits(extreme));
         const float d = div_rn(amax, 127.0f);
         const float inverse = magnitude_bits(d) == 0 ? 0.0f : div_rn(1.0f, d);
-        return {to_f32(to_f16(d)), detail::zero_unless_finite(inverse)};
+        return {d, detail::zero_unless_finite(inverse)};
     }
 
     KQ_API static int code_of(float x, float inverse) {
@@ -108,8 +109,8 @@ inline void finish(q8_k::block& b, float d) {
     }
 }
 
-inline void finish(q8_0::block& b, float d) {
-    b.d = to_f16(d); // exact: d came from an f16
+inline void finish(q8_32::block& b, float d) {
+    b.d = d;
 }
 
 } // namespace detail

@@ -20,7 +20,7 @@ struct q4_0 {
     static constexpr encoding id = encoding::q4_0;
     static constexpr int elements = 32;
     static constexpr float factor = 1;
-    using activation = q8_0;
+    using activation = q8_32;
 
     static constexpr int code(const block& b, int i) {
         return ((b.qs[i % 16] >> (i / 16 * 4)) & 0xf) - 8;

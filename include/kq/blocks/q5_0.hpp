@@ -21,7 +21,7 @@ struct q5_0 {
     static constexpr encoding id = encoding::q5_0;
     static constexpr int elements = 32;
     static constexpr float factor = 1;
-    using activation = q8_0;
+    using activation = q8_32;
 
     static constexpr int code(const block& b, int i) {
         const int low = (b.qs[i % 16] >> (i / 16 * 4)) & 0xf;

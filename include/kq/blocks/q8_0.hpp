@@ -2,11 +2,12 @@
 #pragma once
 
 #include <kq/blocks/encoding.hpp>
+#include <kq/blocks/q8_32.hpp>
 #include <kq/core/numeric.hpp>
 
 namespace kq::inline KQ_ABI {
 
-/// Q8_0: 32 signed bytes and one scale. Both a weight encoding and an activation encoding.
+/// Q8_0: 32 signed bytes and one scale.
 ///
 /// Weight i is `d * q[i]`.
 struct q8_0 {
@@ -20,7 +21,7 @@ struct q8_0 {
     static constexpr encoding id = encoding::q8_0;
     static constexpr int elements = 32;
     static constexpr float factor = 1;
-    using activation = q8_0;
+    using activation = q8_32;
 
     static constexpr int code(const block& b, int i) { return b.q[i]; }
     static constexpr int scale(const block&, int) { return 1; }

@@ -28,7 +28,7 @@ struct q8_0_aligned {
     static constexpr encoding id = encoding::q8_0;
     static constexpr int elements = q8_0::elements * q8_0_blocks;
     static constexpr float factor = 1;
-    using activation = q8_0;
+    using activation = q8_32;
 
     static constexpr int code(const block& b, int i) { return b.q[i]; }
     static constexpr int scale(const block&, int) { return 1; }

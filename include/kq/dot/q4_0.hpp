@@ -13,7 +13,7 @@ struct decoder<q4_0, Parts> : plain_decoder {
     static constexpr int slices = 1;
     static constexpr int runs = 2;
     static constexpr int offset = 8;
-    using image = kq::image<q8_0, slices, element_order::sequential>;
+    using image = kq::image<q8_32, slices, element_order::sequential>;
 
     using anchor = words_after_header;
 

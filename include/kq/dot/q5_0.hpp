@@ -13,7 +13,7 @@ struct decoder<q5_0, Parts> : plain_decoder {
     static constexpr int slices = 1;
     static constexpr int runs = 2;
     static constexpr int offset = 16;
-    using image = kq::image<q8_0, slices, element_order::sequential>;
+    using image = kq::image<q8_32, slices, element_order::sequential>;
 
     struct anchor {
         half_aligned bits; ///< the fifth bits

@@ -31,13 +31,11 @@ def cases(encoding):
     yield case
 
 
-def activation_values(encoding, q8):
-    """The values of blocks of q8_0 or q8_k."""
+def activation_blocks(encoding, q8):
+    """ggml's blocks of q8_0 or q8_k."""
     if encoding == "q8_0":
-        blocks = np.frombuffer(q8, [("d", "<f2"), ("q", "i1", 32)])
-    else:
-        blocks = np.frombuffer(q8, [("d", "<f4"), ("q", "i1", 256), ("sums", "<i2", 16)])
-    return (blocks["q"] * blocks["d"].astype(np.float64)[:, None]).ravel()
+        return np.frombuffer(q8, [("d", "<f2"), ("q", "i1", 32)])
+    return np.frombuffer(q8, [("d", "<f4"), ("q", "i1", 256), ("sums", "<i2", 16)])
 
 
 compared = 0
@@ -51,10 +49,10 @@ for encoding in ggml_blocks.ENCODINGS:
         values = ggml_blocks.dequantize(encoding, weights)
         np.testing.assert_array_equal(values.ravel(), expected, where)
         x = np.frombuffer(case["activation_f32"], np.float32).reshape(case["m"], -1)
-        np.testing.assert_array_equal(
-            ggml_blocks.quantized_activation(encoding, x).ravel(),
-            activation_values(encoding, case["activation_q8"]),
-            where,
-        )
+        codes, d = ggml_blocks.quantize_activation(encoding, x)
+        blocks = activation_blocks(encoding, case["activation_q8"])
+        np.testing.assert_array_equal(codes.reshape(blocks["q"].shape), blocks["q"], where)
+        stored = d.ravel().astype(blocks["d"].dtype)  # as ggml stores it
+        np.testing.assert_array_equal(stored, blocks["d"], where)
         compared += 1
 print(f"{compared} cases compared")

@@ -20,7 +20,7 @@ struct toy4 {
     static constexpr kq::encoding id{1000}; // none of GGUF's
     static constexpr int elements = 32;
     static constexpr float factor = 1;
-    using activation = kq::q8_0;
+    using activation = kq::q8_32;
 
     static constexpr int code(const block& b, int i) {
         return ((b.qs[i / 2] >> (i % 2 * 4)) & 0xf) - 8;

@@ -13,7 +13,7 @@ struct kq::decoder<toy::toy4, Parts> : kq::plain_decoder {
     static constexpr int slices = 1;
     static constexpr int runs = 1;
     static constexpr int offset = 8;
-    using image = kq::image<q8_0, slices, element_order::sequential>;
+    using image = kq::image<q8_32, slices, element_order::sequential>;
 
     struct anchor {
         half_aligned q; ///< the part's nibbles
