@@ -203,7 +203,7 @@ TEST_CASE("the error of quantization is the same, within 0.1%, for activations s
     // Of ggml's scales of 32 activations, f16, those of small activations lose digits, those of
     // large ones are infinite.
     samples::for_each_encoding([]<class E>() {
-        const int64_t n = 256, k = 512;
+        const int64_t n = 64, k = 512;
         const auto w = samples::random_weights<E>(n, k, 14);
         const auto x = samples::gaussian(k, 15);
         const double unscaled = error_of_quantization<E>(w, x, n);
