@@ -2,6 +2,7 @@
 #include "catch.hpp"
 #include "gpu/gates.hpp"
 #include "gpu/products.hpp"
+#include "merged.hpp"
 #include "shapes.hpp"
 
 #include <memory>
@@ -175,6 +176,57 @@ void compare_experts(const experts<E>& e = {}) {
     }
 }
 
+/// Gate and up in one matrix. Rows of one block too, which a bulk copy would bring together if they
+/// followed each other.
+template <class E, kq::policy Policy>
+void compare_merged() {
+    constexpr placement ends[] = {placement::before_hole, placement::after_hole};
+    int turn = 0; // three sizes for each layout, so that each meets both
+    for (const auto layout : samples::layouts) {
+        for (const int64_t blocks : {1, 6, 48}) {
+            const experts<E> e{.k = blocks * E::elements};
+            const samples::merged<E> w(layout, e.count, e.n, e.k, 26);
+            INFO("layout " << static_cast<int>(layout) << ", k " << e.k);
+            std::vector<float> gate, up;
+            for (int64_t s = 0; s < e.slots; ++s) {
+                const auto dots =
+                    host_product<E>(w.blocks.data(), e.x.data() + s * e.k, w.rows(), e.k);
+                for (int64_t r = 0; r < e.n; ++r) {
+                    const int64_t id = e.is_known(s) ? e.ids[static_cast<size_t>(s)] : 0;
+                    gate.push_back(dots[static_cast<size_t>(w.row(id, 0, r))]);
+                    up.push_back(dots[static_cast<size_t>(w.row(id, 1, r))]);
+                }
+            }
+            auto expected = gpu::apply_gate(gates[0], gate, up);
+            for (int64_t i = 0; i < e.slots * e.n; ++i) {
+                if (!e.is_known(i / e.n)) {
+                    expected[static_cast<size_t>(i)] = 0;
+                }
+            }
+            const buffer weights(w.blocks, ends[turn++ % 2]);
+            const buffer activation(e.x, placement::exact);
+            const buffer ids(e.ids, placement::exact);
+            const output y(e.slots * e.n);
+            const auto* first = weights.as<const typename E::block>();
+            run<instances::gemv<E, Policy, kq::mappings::experts, gated>>(
+                {.weights = first,
+                 .up_weights = first + (w.up() - w.gate()),
+                 .activation = activation.as<const float>(),
+                 .output = y.data(),
+                 .expert_ids = ids.as<const int32_t>(),
+                 .experts = e.count,
+                 .n = e.n,
+                 .k = e.k,
+                 .slots = e.slots,
+                 .top_k = e.top_k,
+                 .weight_pitch = w.weight_pitch(),
+                 .expert_pitch = w.expert_pitch(),
+                 .epilogue = {.gate = gates[0]}});
+            REQUIRE(y.holds(expected));
+        }
+    }
+}
+
 template <class E, kq::policy Policy>
 void compare_weighted_sum(const experts<E>& e = {},
                           const kq::device_facts& device = gpu::device()) {
@@ -331,6 +383,15 @@ TEST_CASE("gate and up of experts give the bits of products and the gate functio
     samples::for_each_encoding([]<class E>() {
         for_each_method<E, kq::mappings::experts, gated>(
             []<kq::policy Policy>() { compare_experts<E, Policy, gated>(); });
+    });
+}
+
+TEST_CASE(
+    "gate and up rows of experts in one matrix, which ends at an unmapped page, give the bits "
+    "of two products and the gate function") {
+    samples::for_each_encoding([]<class E>() {
+        for_each_method<E, kq::mappings::experts, gated>(
+            []<kq::policy Policy>() { compare_merged<E, Policy>(); });
     });
 }
 

@@ -8,7 +8,7 @@ namespace kq::inline KQ_ABI {
 /// `groups` independent products: output rows `g * n / groups` and following use columns `g * k` to
 /// `g * k + k - 1` of the activation.
 struct block_diagonal_arguments {
-    weights_pointer weights = {};    ///< [n, k / elements] blocks
+    weights_pointer weights = {};    ///< [n, k / elements] blocks, rows `weight_pitch` bytes apart
     weights_pointer up_weights = {}; ///< as `weights`, gated products only
     input_pointer activation = {};   ///< [m, groups * k], rows `activation_stride` apart
     output_pointer output = {};      ///< [m, n], rows `output_stride` apart
@@ -16,6 +16,7 @@ struct block_diagonal_arguments {
     int64_t groups = 1;              ///< divides n
     int64_t k = 0;                   ///< columns of a group
     int64_t m = 1;
+    int64_t weight_pitch = 0;      ///< bytes between weight rows; 0 means back to back
     int64_t activation_stride = 0; ///< in elements, at least groups * k; 0 means that
     int64_t output_stride = 0;     ///< in elements, at least n; 0 means n
     epilogue_arguments epilogue = {};
@@ -73,17 +74,20 @@ struct block_diagonal {
             return status::invalid("k", "groups * k must stay below 2^31");
         }
         const int64_t columns = a.groups * a.k;
+        const int64_t row_bytes = detail::row_bytes(facts.weights, a.k);
         out.n = a.n / a.groups;
         out.k = a.k;
         out.units = a.m * a.groups;
         out.output_rows = a.n;
         out.most_rows = a.n * Sets;
+        out.adjacent_rows = detail::stride_or(a.weight_pitch, row_bytes) == row_bytes;
         out.activation = {a.activation, columns, a.m,
                           detail::stride_or(a.activation_stride, columns)};
         return detail::first_error(
             detail::check_stride("activation_stride", a.activation_stride, columns, a.m),
             detail::check_stride("output_stride", a.output_stride, a.n, a.m),
-            detail::check_epilogue(a.epilogue, Sets, a.n, a.m));
+            detail::check_epilogue(a.epilogue, Sets, a.n, a.m),
+            detail::check_weight_pitch(facts.weights, a.weight_pitch, row_bytes, a.n));
     }
 
     static status check(const arguments& a, const product_facts& facts,
@@ -94,7 +98,8 @@ struct block_diagonal {
     static block_diagonal bind(const arguments& a, const product_facts&, const product_sizes& sizes,
                                image_rows images) {
         block_diagonal map{};
-        detail::bind_sets(map.weights, a.weights, a.up_weights, a.n, sizes.row_bytes);
+        detail::bind_sets(map.weights, a.weights, a.up_weights, a.n, sizes.row_bytes,
+                          a.weight_pitch);
         map.images = images;
         map.groups = a.groups;
         map.group_blocks = sizes.row_blocks;

@@ -7,7 +7,7 @@ namespace kq::inline KQ_ABI {
 
 /// A dense product `output[j][r] = sum over i of weights[r][i] * activation[j][i]`.
 struct dense_arguments {
-    /// [n, k / elements] blocks, rows back to back, aligned to `block_alignment`
+    /// [n, k / elements] blocks, rows `weight_pitch` bytes apart, aligned to `block_alignment`
     weights_pointer weights = {};
     weights_pointer up_weights = {}; ///< as `weights`, gated products only
     input_pointer activation = {};   ///< [m, k], rows `activation_stride` elements apart
@@ -64,21 +64,11 @@ struct dense {
         out.most_rows = a.n * Sets;
         out.adjacent_rows = detail::stride_or(a.weight_pitch, row_bytes) == row_bytes;
         out.activation = {a.activation, a.k, a.m, detail::stride_or(a.activation_stride, a.k)};
-        if (const status s = detail::first_error(
-                detail::check_stride("activation_stride", a.activation_stride, a.k, a.m),
-                detail::check_stride("output_stride", a.output_stride, a.n, a.m),
-                detail::check_epilogue(a.epilogue, Sets, a.n, a.m));
-            !s.ok()) {
-            return s;
-        }
-        if (a.weight_pitch != 0 &&
-            (a.weight_pitch < row_bytes || a.weight_pitch % facts.weights.alignment != 0)) {
-            return status::invalid("weight_pitch", "must be 0 or at least the bytes of a row, and "
-                                                   "keep rows aligned");
-        }
-        return a.weight_pitch > detail::most_int64 / (a.n > 1 ? a.n : 1)
-                   ? status::invalid("weight_pitch", "all rows must stay below 2^63 bytes")
-                   : status();
+        return detail::first_error(
+            detail::check_stride("activation_stride", a.activation_stride, a.k, a.m),
+            detail::check_stride("output_stride", a.output_stride, a.n, a.m),
+            detail::check_epilogue(a.epilogue, Sets, a.n, a.m),
+            detail::check_weight_pitch(facts.weights, a.weight_pitch, row_bytes, a.n));
     }
 
     static status check(const arguments& a, const product_facts& facts,

@@ -15,6 +15,11 @@ enum class slot_activation {
 /// Products with stacked experts, chosen on the device: slot s uses expert `expert_ids[s]`. Slots
 /// whose id is outside `[0, experts)` store zeros, without the epilogue; a weighted sum leaves them
 /// out and scales and adds to what remains.
+///
+/// The pitches are those of gate and up alike, so that a matrix that holds both is multiplied in
+/// place, `weights` pointing at its first gate row and `up_weights` at its first up row. Where an
+/// expert has its n gate rows before its n up rows, `expert_pitch` is the bytes of 2 n rows; where
+/// the rows alternate, `weight_pitch` is the bytes of two.
 struct experts_arguments {
     weights_pointer weights = {};        ///< [experts, n, k / elements] blocks
     weights_pointer up_weights = {};     ///< as `weights`, gated products only
@@ -27,6 +32,8 @@ struct experts_arguments {
     int64_t slots = 0; ///< tokens * top_k
     int64_t top_k = 1; ///< slots of a token; of a weighted sum at most 64
     slot_activation activation_rows = slot_activation::per_slot;
+    int64_t weight_pitch = 0;      ///< bytes between weight rows; 0 means back to back
+    int64_t expert_pitch = 0;      ///< bytes between experts; 0 means n rows with their pitch
     int64_t activation_stride = 0; ///< in elements, at least k; 0 means k
     int64_t output_stride = 0;     ///< in elements, at least n; 0 means n
     epilogue_arguments epilogue = {};
@@ -45,9 +52,10 @@ struct experts {
     static constexpr bool chosen_on_device = true;
 
     int n;
-    weight_matrix weights[static_cast<size_t>(Sets)]; ///< the rows of all experts
-    const int32_t* ids;                               ///< [slots]
-    int64_t count;                                    ///< experts
+    weight_matrix weights[Sets]; ///< the rows of all experts
+    int64_t expert_pitch;        ///< bytes between experts
+    const int32_t* ids;          ///< [slots]
+    int64_t count;               ///< experts
     image_rows images;
     slot_activation activation;
     int64_t top_k;
@@ -65,8 +73,9 @@ struct experts {
         return id >= 0 && id < count;
     }
     KQ_API weight_row row(int64_t unit, int term, int r) const {
-        const int64_t index = ids[slot(unit, term)] * int64_t{n} + r;
-        return weights[term % Sets].row(index, index);
+        const int64_t id = ids[slot(unit, term)];
+        const weight_matrix& set = weights[term % Sets];
+        return set.row_at(id * expert_pitch + r * set.pitch, id * n + r);
     }
     KQ_API int64_t image_row(int64_t unit, int term) const {
         const int64_t s = slot(unit, term);
@@ -113,7 +122,22 @@ struct experts {
         out.images_of_unit = facts.sums_terms && per_slot ? static_cast<int>(a.top_k) : 1;
         out.summed_terms = facts.sums_terms ? static_cast<int>(a.top_k) : 0;
         out.activation = {a.activation, a.k, rows, detail::stride_or(a.activation_stride, a.k)};
-        const int64_t expert_bytes = a.n * detail::row_bytes(facts.weights, a.k) * Sets;
+        const int64_t row_bytes = detail::row_bytes(facts.weights, a.k);
+        out.adjacent_rows = detail::stride_or(a.weight_pitch, row_bytes) == row_bytes;
+        if (const status s =
+                detail::check_weight_pitch(facts.weights, a.weight_pitch, row_bytes, a.n);
+            !s.ok()) {
+            return s;
+        }
+        const int64_t row_step = detail::stride_or(a.weight_pitch, row_bytes);
+        if (const status s = detail::check_pitch(
+                facts.weights, "expert_pitch", a.expert_pitch,
+                detail::extent(a.n, row_step, row_bytes), a.experts,
+                "must be 0 or at least the bytes of an expert's rows, and keep rows aligned");
+            !s.ok()) {
+            return s;
+        }
+        const int64_t expert_bytes = a.n * detail::greater(row_bytes * Sets, row_step);
         if (expert_bytes != 0 && a.experts > detail::most_int64 / expert_bytes) {
             return status::invalid("experts", "all weights must stay below 2^63 bytes");
         }
@@ -144,7 +168,14 @@ struct experts {
     static experts bind(const arguments& a, const product_facts& facts, const product_sizes& sizes,
                         image_rows images) {
         experts map{};
-        detail::bind_sets(map.weights, a.weights, a.up_weights, a.experts * a.n, sizes.row_bytes);
+        const int64_t row_step = detail::stride_or(a.weight_pitch, sizes.row_bytes);
+        map.expert_pitch = detail::stride_or(a.expert_pitch, a.n * row_step);
+        const int64_t expert_bytes = detail::extent(a.n, row_step, sizes.row_bytes);
+        const int64_t bytes = detail::extent(a.experts, map.expert_pitch, expert_bytes);
+        map.weights[0] = weight_matrix::bind_range(a.weights, bytes, row_step);
+        if constexpr (Sets == 2) {
+            map.weights[1] = weight_matrix::bind_range(a.up_weights, bytes, row_step);
+        }
         map.ids = a.expert_ids;
         map.count = a.experts;
         map.images = images;

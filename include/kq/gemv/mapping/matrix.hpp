@@ -16,6 +16,16 @@ struct weight_row {
     int64_t index;                      ///< among all weight rows of the launch
 };
 
+namespace detail {
+
+/// Bytes from the first of `count` things to the end of the last, each of `size` bytes and `step`
+/// bytes apart.
+constexpr int64_t extent(int64_t count, int64_t step, int64_t size) {
+    return count == 0 ? 0 : (count - 1) * step + size;
+}
+
+} // namespace detail
+
 /// The weights of one matrix, row after row.
 struct weight_matrix {
     const unsigned char* bytes;         ///< [rows, pitch]
@@ -24,20 +34,25 @@ struct weight_matrix {
     const unsigned char* aligned_end;
     bool ragged; ///< whether bytes lie outside of these
 
-    KQ_API weight_row row(int64_t r, int64_t index) const {
-        return {bytes + r * pitch, aligned_begin, aligned_end, index};
+    KQ_API weight_row row(int64_t r, int64_t index) const { return row_at(r * pitch, index); }
+    /// The row that begins `offset` bytes behind the first one.
+    KQ_API weight_row row_at(int64_t offset, int64_t index) const {
+        return {bytes + offset, aligned_begin, aligned_end, index};
     }
 
     /// A matrix of `rows` rows of `row_bytes` bytes, `pitch` bytes apart; 0 means back to back.
     static weight_matrix bind(weights_pointer weights, int64_t rows, int64_t row_bytes,
                               int64_t pitch = 0) {
-        const auto* bytes = static_cast<const unsigned char*>(weights.data);
         const int64_t step = detail::stride_or(pitch, row_bytes);
-        const int64_t size = rows == 0 ? 0 : (rows - 1) * step + row_bytes;
+        return bind_range(weights, detail::extent(rows, step, row_bytes), step);
+    }
+    /// Rows within `size` bytes, all of which may be read.
+    static weight_matrix bind_range(weights_pointer weights, int64_t size, int64_t pitch) {
+        const auto* bytes = static_cast<const unsigned char*>(weights.data);
         const auto first = reinterpret_cast<uintptr_t>(bytes);
         const uintptr_t before = (16 - first % 16) % 16;
         const uintptr_t after = (first + static_cast<uintptr_t>(size)) % 16;
-        return {bytes, step, bytes + before, bytes + (size - static_cast<int64_t>(after)),
+        return {bytes, pitch, bytes + before, bytes + (size - static_cast<int64_t>(after)),
                 before != 0 || after != 0};
     }
 };
@@ -63,6 +78,25 @@ constexpr status check_columns(const encoding_facts& weights, int64_t k) {
     return k / weights.elements > most_int / weights.block_bytes
                ? status::invalid("k", "a weight row must stay below 2^31 bytes")
                : status();
+}
+
+/// Bytes between `count` rows, or experts, of `least` bytes each; 0 means back to back. `rule`:
+/// what a pitch breaks that lets them overlap or does not keep rows aligned.
+constexpr status check_pitch(const encoding_facts& weights, const char* name, int64_t pitch,
+                             int64_t least, int64_t count, const char* rule) {
+    if (pitch != 0 && (pitch < least || pitch % weights.alignment != 0)) {
+        return status::invalid(name, rule);
+    }
+    return pitch > most_int64 / (count > 1 ? count : 1)
+               ? status::invalid(name, "all rows must stay below 2^63 bytes")
+               : status();
+}
+
+/// Bytes between weight rows; 0 stands for those of a row.
+constexpr status check_weight_pitch(const encoding_facts& weights, int64_t pitch, int64_t row_bytes,
+                                    int64_t rows, const char* name = "weight_pitch") {
+    return check_pitch(weights, name, pitch, row_bytes, rows,
+                       "must be 0 or at least the bytes of a row, and keep rows aligned");
 }
 
 inline status check_weights(const encoding_facts& facts, const char* name,

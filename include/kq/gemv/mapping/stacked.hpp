@@ -7,10 +7,11 @@ namespace kq::inline KQ_ABI {
 
 /// One of several weight matrices that meet the same activation.
 struct stacked_matrix {
-    weights_pointer weights = {};    ///< [n, k / elements] blocks
+    weights_pointer weights = {};    ///< [n, k / elements] blocks, rows `weight_pitch` bytes apart
     weights_pointer up_weights = {}; ///< as `weights`, gated products only
     output_pointer output = {};      ///< [m, n], rows `output_stride` elements apart
     int64_t n = 0;                   ///< weight rows, may be 0
+    int64_t weight_pitch = 0;        ///< bytes between weight rows; 0 means back to back
     int64_t output_stride = 0;       ///< in elements, at least n; 0 means n
 };
 
@@ -89,12 +90,14 @@ struct stacked {
         out.units = a.m;
         out.adjacent_rows = false; // a group may have rows of two matrices
         out.activation = {a.activation, a.k, a.m, detail::stride_or(a.activation_stride, a.k)};
+        const int64_t row_bytes = detail::row_bytes(facts.weights, a.k);
         for (int i = 0; i < a.count; ++i) {
             const stacked_matrix& each = a.matrices[i];
-            if (const status s =
-                    detail::first_error(detail::check_count("matrices.n", each.n),
-                                        detail::check_stride("matrices.output_stride",
-                                                             each.output_stride, each.n, a.m));
+            if (const status s = detail::first_error(
+                    detail::check_count("matrices.n", each.n),
+                    detail::check_stride("matrices.output_stride", each.output_stride, each.n, a.m),
+                    detail::check_weight_pitch(facts.weights, each.weight_pitch, row_bytes, each.n,
+                                               "matrices.weight_pitch"));
                 !s.ok()) {
                 return s;
             }
@@ -140,9 +143,11 @@ struct stacked {
         int first = 0;
         for (int i = 0; i < most; ++i) {
             const stacked_matrix each = i < a.count ? a.matrices[i] : stacked_matrix{};
-            map.weights[0][i] = weight_matrix::bind(each.weights, each.n, sizes.row_bytes);
+            map.weights[0][i] =
+                weight_matrix::bind(each.weights, each.n, sizes.row_bytes, each.weight_pitch);
             if constexpr (Sets == 2) {
-                map.weights[1][i] = weight_matrix::bind(each.up_weights, each.n, sizes.row_bytes);
+                map.weights[1][i] = weight_matrix::bind(each.up_weights, each.n, sizes.row_bytes,
+                                                        each.weight_pitch);
             }
             map.outputs[i] = each.output;
             map.output_strides[i] = detail::stride_or(each.output_stride, each.n);
