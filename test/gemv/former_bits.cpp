@@ -157,6 +157,7 @@ public:
         e.gate.function = kq::gate_function::relu;
         e.scale = with("scale") ? random.value() : 1.0f;
         e.row_scale = step("row_scale", weight_rows);
+        e.up_row_scale = gated ? e.row_scale : nullptr; // which was one for both
         e.bias = step("bias", weight_rows);
         e.up_bias = gated ? step("up_bias", weight_rows) : nullptr;
         e.unit_scale = step("unit_scale", units);

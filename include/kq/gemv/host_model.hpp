@@ -93,7 +93,8 @@ private:
                                                       static_cast<int>(slot % 32), blocks),
                                       .set = t % Epilogue::weight_sets,
                                       .slot = map.slot(unit, t),
-                                      .weight_row = weights.index});
+                                      .weight_row = weights.index,
+                                      .matrix = weights.matrix});
         }
         return epilogue.finish(state, to);
     }

@@ -26,10 +26,20 @@ inline status check_steps(const epilogue_arguments& e, int weight_sets, bool sum
     if (!sums_terms && e.term_weights != nullptr) {
         return status::invalid("epilogue.term_weights", "is for weighted sums only");
     }
-    if (weight_sets == 1 && e.up_bias != nullptr) {
-        return status::invalid("epilogue.up_bias", "is for gated products only");
+    constexpr const char* gated_only = "is for gated products only";
+    if (weight_sets == 1 && e.up_matrix_scale != nullptr) {
+        return status::invalid("epilogue.up_matrix_scale", gated_only);
     }
-    return first_error(check_floats("epilogue.row_scale", e.row_scale),
+    if (weight_sets == 1 && e.up_row_scale != nullptr) {
+        return status::invalid("epilogue.up_row_scale", gated_only);
+    }
+    if (weight_sets == 1 && e.up_bias != nullptr) {
+        return status::invalid("epilogue.up_bias", gated_only);
+    }
+    return first_error(check_floats("epilogue.matrix_scale", e.matrix_scale),
+                       check_floats("epilogue.up_matrix_scale", e.up_matrix_scale),
+                       check_floats("epilogue.row_scale", e.row_scale),
+                       check_floats("epilogue.up_row_scale", e.up_row_scale),
                        check_floats("epilogue.bias", e.bias),
                        check_floats("epilogue.up_bias", e.up_bias),
                        check_floats("epilogue.unit_scale", e.unit_scale),
@@ -45,8 +55,9 @@ Epilogue bind_epilogue(const epilogue_arguments& a, int64_t n) {
     Epilogue e{};
     e.a = a;
     e.residual_stride = stride_or(a.residual_stride, n);
-    e.any = a.scale != 1 || a.row_scale != nullptr || a.bias != nullptr || a.up_bias != nullptr ||
-            a.unit_scale != nullptr || a.residual.data != nullptr;
+    e.any = a.scale != 1 || a.matrix_scale != nullptr || a.up_matrix_scale != nullptr ||
+            a.row_scale != nullptr || a.up_row_scale != nullptr || a.bias != nullptr ||
+            a.up_bias != nullptr || a.unit_scale != nullptr || a.residual.data != nullptr;
     return e;
 }
 

@@ -24,6 +24,7 @@ struct finished_dot {
     int set;            ///< 0, or 1 for the up product of a gated one
     int64_t slot;       ///< activation row or expert slot
     int64_t weight_row; ///< among all weight rows of the launch
+    int64_t matrix;     ///< the expert, or the number of a stacked matrix, else 0
 };
 
 /// What happens to finished dot products before they are stored; see `epilogue_arguments`.
@@ -38,15 +39,21 @@ struct steps {
     int64_t residual_stride;
     bool any; ///< whether a step is not left out
 
-    /// A term's dot, scaled by its row's scale, plus `bias`, which may be null.
-    KQ_API float scaled(const finished_dot& d, const float* bias) const {
+    /// A term: its dot, scaled by its matrix' and its row's scale, plus its row's bias.
+    KQ_API float term(const finished_dot& d) const {
         float x = d.dot;
         if (!any) {
             return x;
         }
-        if (a.row_scale != nullptr) {
-            x = mul_rn(x, a.row_scale[d.weight_row]);
+        const float* matrix_scale = d.set == 0 ? a.matrix_scale : a.up_matrix_scale;
+        if (matrix_scale != nullptr) {
+            x = mul_rn(x, matrix_scale[d.matrix]);
         }
+        const float* row_scale = d.set == 0 ? a.row_scale : a.up_row_scale;
+        if (row_scale != nullptr) {
+            x = mul_rn(x, row_scale[d.weight_row]);
+        }
+        const float* bias = d.set == 0 ? a.bias : a.up_bias;
         return bias != nullptr ? add_rn(x, bias[d.weight_row]) : x;
     }
 
@@ -74,7 +81,7 @@ struct store : steps {
     static constexpr bool sums_terms = false;
     using state = float;
 
-    KQ_API void add(state& s, const finished_dot& d) const { s = scaled(d, a.bias); }
+    KQ_API void add(state& s, const finished_dot& d) const { s = term(d); }
     KQ_API float finish(const state& s, const destination& to) const { return value(s, to); }
 };
 
@@ -88,7 +95,7 @@ struct gated : steps {
     };
 
     KQ_API void add(state& s, const finished_dot& d) const {
-        (d.set == 0 ? s.gate : s.up) = scaled(d, d.set == 0 ? a.bias : a.up_bias);
+        (d.set == 0 ? s.gate : s.up) = term(d);
     }
     KQ_API float finish(const state& s, const destination& to) const {
         return value(apply_gate(a.gate, s.gate, s.up), to);
@@ -103,7 +110,7 @@ struct weighted_sum : steps {
 
     KQ_API void add(state& s, const finished_dot& d) const {
         const float weight = a.term_weights != nullptr ? a.term_weights[d.slot] : 1.0f;
-        s = fma_rn(weight, scaled(d, a.bias), s);
+        s = fma_rn(weight, term(d), s);
     }
     KQ_API float finish(const state& s, const destination& to) const { return value(s, to); }
 };

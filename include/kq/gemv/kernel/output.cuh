@@ -34,14 +34,14 @@ struct output {
 #pragma unroll
         for (int i = 0; i < kept; ++i) {
             const int value = sums::first(work.lane) + i;
-            work.p.epilogue.add(
-                to[i],
-                finished_dot{.dot = flat[i],
-                             .set = at.term % Config::epilogue::weight_sets,
-                             .slot = work.p.mapping.slot(work.unit_of(value / rows), at.term),
-                             .weight_row = work.row(at.group, at.term,
-                                                    work.row_in_group(at.group, value % rows))
-                                               .index});
+            const weight_row row =
+                work.row(at.group, at.term, work.row_in_group(at.group, value % rows));
+            work.p.epilogue.add(to[i], finished_dot{.dot = flat[i],
+                                                    .set = at.term % Config::epilogue::weight_sets,
+                                                    .slot = work.p.mapping.slot(
+                                                        work.unit_of(value / rows), at.term),
+                                                    .weight_row = row.index,
+                                                    .matrix = row.matrix});
         }
     }
 

@@ -62,12 +62,12 @@ private:
             for (int t = 0; t < (work.has_terms() ? terms : 0); ++t) {
                 // Without branches, so that the loads of several terms are on their way together.
                 auto with = sum;
-                work.p.epilogue.add(
-                    with,
-                    finished_dot{.dot = products[i * terms + t],
-                                 .set = 0,
-                                 .slot = work.p.mapping.slot(work.unit, t),
-                                 .weight_row = work.has_term(t) ? work.row(group, t, r).index : 0});
+                const weight_row row = work.has_term(t) ? work.row(group, t, r) : weight_row{};
+                work.p.epilogue.add(with, finished_dot{.dot = products[i * terms + t],
+                                                       .set = 0,
+                                                       .slot = work.p.mapping.slot(work.unit, t),
+                                                       .weight_row = row.index,
+                                                       .matrix = row.matrix});
                 sum = work.has_term(t) ? with : sum;
             }
             const destination to = work.p.mapping.to(work.unit, work.first_row(group) + r);

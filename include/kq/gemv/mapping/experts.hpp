@@ -75,7 +75,7 @@ struct experts {
     KQ_API weight_row row(int64_t unit, int term, int r) const {
         const int64_t id = ids[slot(unit, term)];
         const weight_matrix& set = weights[term % Sets];
-        return set.row_at(id * expert_pitch + r * set.pitch, id * n + r);
+        return set.row_at(id * expert_pitch + r * set.pitch, id * n + r, id);
     }
     KQ_API int64_t image_row(int64_t unit, int term) const {
         const int64_t s = slot(unit, term);

@@ -14,6 +14,7 @@ struct weight_row {
     const unsigned char* aligned_begin; ///< of the matrix, a multiple of 16
     const unsigned char* aligned_end;   ///< likewise
     int64_t index;                      ///< among all weight rows of the launch
+    int64_t matrix;                     ///< the expert, or the number of a stacked matrix, else 0
 };
 
 namespace detail {
@@ -34,10 +35,12 @@ struct weight_matrix {
     const unsigned char* aligned_end;
     bool ragged; ///< whether bytes lie outside of these
 
-    KQ_API weight_row row(int64_t r, int64_t index) const { return row_at(r * pitch, index); }
+    KQ_API weight_row row(int64_t r, int64_t index, int64_t matrix = 0) const {
+        return row_at(r * pitch, index, matrix);
+    }
     /// The row that begins `offset` bytes behind the first one.
-    KQ_API weight_row row_at(int64_t offset, int64_t index) const {
-        return {bytes + offset, aligned_begin, aligned_end, index};
+    KQ_API weight_row row_at(int64_t offset, int64_t index, int64_t matrix) const {
+        return {bytes + offset, aligned_begin, aligned_end, index, matrix};
     }
 
     /// A matrix of `rows` rows of `row_bytes` bytes, `pitch` bytes apart; 0 means back to back.

@@ -67,7 +67,7 @@ struct stacked {
     KQ_API bool has_term(int64_t, int) const { return true; }
     KQ_API weight_row row(int64_t, int term, int r) const {
         const int i = matrix_of(r);
-        return weights[term % Sets][i].row(r - first_rows[i], r);
+        return weights[term % Sets][i].row(r - first_rows[i], r, i);
     }
     KQ_API int64_t image_row(int64_t unit, int) const { return unit; }
     KQ_API int64_t first_block(int64_t) const { return 0; }
