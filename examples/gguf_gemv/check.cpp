@@ -103,16 +103,23 @@ public:
                 sums.quantized.add(found == 0 ? 0 : std::numeric_limits<double>::infinity(), 0);
                 continue;
             }
-            const std::int64_t weight_row = *expert * p_.n + r;
-            const double dot = quantized(p_.weights, weight_row, j);
+            const std::int64_t weight_row = *expert * p_.expert_rows() + r;
+            const auto scale = [&](std::span<const float> scales) {
+                const std::int64_t at = p_.has_experts() ? *expert : r;
+                return scales.empty() ? 1.0 : double{scales[static_cast<std::size_t>(at)]};
+            };
+            const double dot = quantized(p_.weights, weight_row, j) * scale(p_.scales);
             const double expected =
-                p_.is_gated() ? gated(dot, quantized(p_.up_weights, weight_row, j)) : dot;
+                p_.is_gated()
+                    ? gated(dot, quantized(p_.up_weights, weight_row, j) * scale(p_.up_scales))
+                    : dot;
             sums.quantized.add(found, expected);
             // Without quantization an infinity can come out where a NaN does with it.
             if (unquantized_ && std::isfinite(expected)) {
-                sums.unquantized.add(
-                    found, kq::reference::unquantized_dot<Encoding>(
-                               blocks(p_.weights, weight_row), p_.activation + j * p_.k, count_));
+                sums.unquantized.add(found,
+                                     scale(p_.scales) * kq::reference::unquantized_dot<Encoding>(
+                                                            blocks(p_.weights, weight_row),
+                                                            p_.activation + j * p_.k, count_));
             }
         }
         return sums;

@@ -137,16 +137,22 @@ int run(const options& chosen) {
         shown.show(i, names_of(w));
         const aligned_bytes blocks(w.tensor->bytes);
         const aligned_bytes up_blocks(w.up != nullptr ? w.up->bytes : std::span<const std::byte>());
+        const std::size_t half = w.tensor->bytes.size() / static_cast<std::size_t>(w.experts) / 2;
+        const auto scales = scales_of(w, w.scale);
+        const auto up_scales = scales_of(w, w.up_scale);
         const product p{w.encoding,
                         blocks.data(),
-                        up_blocks.data(),
+                        w.is_merged ? blocks.data() + half : up_blocks.data(),
                         w.tensor->bytes.size(),
                         numbers.numbers(m * w.k),
                         w.n,
                         w.k,
                         m,
                         w.experts,
-                        ids[i]};
+                        ids[i],
+                        w.is_merged,
+                        scales,
+                        up_scales};
         result = all.where.is_gpu ? multiply_on_gpu(p, chosen.policy) : multiply_on_host(p);
         outcome o{w,           m,           ids[i],      p.bytes_read(), result.seconds,
                   result.cold, result.plan, std::nullopt};

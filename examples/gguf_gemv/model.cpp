@@ -10,11 +10,13 @@
 #include <kq/gemv/plan/product.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <random>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <fnmatch.h>
@@ -116,6 +118,51 @@ const gguf::tensor& up_of(const gguf::file& model, const gguf::tensor& gate,
     return up;
 }
 
+/// A tensor as gate and up, of which the first half of the rows of each slice is gate.
+weight merged_of(const gguf::tensor& tensor) {
+    weight w = weight_of(tensor);
+    if (tensor.dimensions.size() < 2 || tensor.dimensions[1] % 2 != 0) {
+        throw input_error("gate-up", gguf::printable(tensor.name) + " of shape " +
+                                         shape_of(tensor) +
+                                         " has no halves: its rows are not even");
+    }
+    w.n /= 2;
+    w.is_merged = true;
+    return w;
+}
+
+/// The tensor `NAME.scale` beside `NAME.weight`, or a null pointer.
+const gguf::tensor* scale_of(const gguf::file& model, const gguf::tensor& tensor) {
+    constexpr std::string_view suffix = ".weight";
+    std::string name = tensor.name;
+    if (name.ends_with(suffix)) {
+        name.resize(name.size() - suffix.size());
+    }
+    const gguf::tensor* const scale = model.find(name + ".scale");
+    if (scale == nullptr) {
+        return nullptr;
+    }
+    constexpr std::uint32_t f32 = 0;
+    const auto& sizes = tensor.dimensions;
+    const std::uint64_t slices =
+        std::accumulate(sizes.begin() + (sizes.size() < 2 ? 1 : 2), sizes.end(), std::uint64_t{1},
+                        std::multiplies<>());
+    const std::size_t count = scale->bytes.size() / sizeof(float);
+    if (scale->type != f32 || (count != 1 && count != slices)) {
+        throw input_error(
+            "scale", gguf::printable(scale->name) + " is " + gguf::type_name(scale->type) + " " +
+                         shape_of(*scale) + ": it must be f32, one or as many as " +
+                         gguf::printable(tensor.name) + " has slices, " + std::to_string(slices));
+    }
+    return scale;
+}
+
+weight with_scales(const gguf::file& model, weight w) {
+    w.scale = scale_of(model, *w.tensor);
+    w.up_scale = w.is_merged ? w.scale : w.up != nullptr ? scale_of(model, *w.up) : nullptr;
+    return w;
+}
+
 /// A weight whose slices are experts.
 weight with_experts(weight w) {
     const gguf::tensor& tensor = *w.tensor;
@@ -124,7 +171,7 @@ weight with_experts(weight w) {
                                          shape_of(tensor) +
                                          " has no experts: it must have three dimensions");
     }
-    w.n = static_cast<std::int64_t>(tensor.dimensions[1]);
+    w.n = static_cast<std::int64_t>(tensor.dimensions[1]) / (w.is_merged ? 2 : 1);
     w.experts = static_cast<std::int64_t>(tensor.dimensions[2]);
     return w;
 }
@@ -163,6 +210,15 @@ bool is_glob(const gguf::file& model, const std::string& name) {
 
 /// As wanted, but for the experts.
 choice choose_tensors(const gguf::file& model, const selection& wanted) {
+    if (wanted.gate_up) {
+        const weight chosen = merged_of(find_tensor(model, "gate-up", *wanted.gate_up));
+        if (!wanted.experts && chosen.tensor->dimensions.size() > 2) {
+            throw input_error("gate-up", gguf::printable(chosen.tensor->name) + " of shape " +
+                                             shape_of(*chosen.tensor) +
+                                             " has experts: it needs --experts or --ids");
+        }
+        return {{chosen}, {}};
+    }
     if (wanted.gate) {
         weight chosen = weight_of(find_tensor(model, "gate", *wanted.gate));
         chosen.up = &up_of(model, *chosen.tensor, *wanted.up);
@@ -251,7 +307,24 @@ choice choose_weights(const gguf::file& model, const selection& wanted) {
     if (wanted.experts) {
         std::ranges::transform(chosen.weights, chosen.weights.begin(), with_experts);
     }
+    std::ranges::transform(chosen.weights, chosen.weights.begin(),
+                           [&](const weight& w) { return with_scales(model, w); });
     return chosen;
+}
+
+std::vector<float> scales_of(const weight& w, const gguf::tensor* scale) {
+    if (scale == nullptr) {
+        return {};
+    }
+    std::vector<float> all(scale->bytes.size() / sizeof(float));
+    std::memcpy(all.data(), scale->bytes.data(), all.size() * sizeof(float));
+    // Slices that are stacked have the same number of rows each.
+    const auto count = static_cast<std::size_t>(w.experts > 1 ? w.experts : w.n);
+    std::vector<float> spread(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        spread[i] = all[i * all.size() / count];
+    }
+    return spread;
 }
 
 } // namespace gguf_gemv

@@ -21,18 +21,26 @@ struct weight {
     kq::encoding encoding;
     std::int64_t n;
     std::int64_t k;
-    std::int64_t experts; ///< 1 if slices are stacked
+    std::int64_t experts;                ///< 1 if slices are stacked
+    bool is_merged = false;              ///< whether each expert has n rows of gate, then n of up
+    const gguf::tensor* scale = nullptr; ///< f32, of all slices or of each; null if there is none
+    const gguf::tensor* up_scale = nullptr; ///< of up
 };
+
+/// The f32 scales beside a weight, of each expert, or of each row if slices are stacked; none if
+/// the weight has no scale.
+std::vector<float> scales_of(const weight& w, const gguf::tensor* scale);
 
 /// Which tensors to multiply, by which product.
 struct selection {
     std::optional<std::string> tensor; ///< a name or a glob
     std::optional<std::string> gate;   ///< with up, instead of a tensor
     std::optional<std::string> up;
-    bool experts = false; ///< whether slices are experts
+    std::optional<std::string> gate_up; ///< both in one tensor, instead
+    bool experts = false;               ///< whether slices are experts
 
     /// Whether it names what to multiply.
-    bool is_named() const { return tensor || gate; }
+    bool is_named() const { return tensor || gate || gate_up; }
 };
 
 /// A small model in memory: a tensor of every encoding with random blocks, pairs of gate and up of

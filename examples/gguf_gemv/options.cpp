@@ -31,8 +31,9 @@ constexpr const char* notes[] = {
     "Any file of a split model opens all of it. Tensors that kq cannot multiply are skipped.",
     "A weight of more than two dimensions is multiplied with its slices stacked. With --ids or "
     "--experts the slices of one of three dimensions are experts: row i of the activation meets "
-    "the expert of the i-th id, and gives zeros if there is none. With --gate and --up the output "
-    "is silu(gate) * up of two products.",
+    "the expert of the i-th id, and gives zeros if there is none. With --gate and --up, or with "
+    "--gate-up, the output is silu(gate) * up of two products. A product is multiplied with the "
+    "f32 tensor NAME.scale beside NAME.weight, one number or one for each slice, and says so.",
     "Time on a GPU is that of quantizing the activation and multiplying, with weights that are "
     "not in the L2 cache: a CUDA graph of launches rotates over copies of the weights, so that at "
     "least three times the cache's size passes between two uses of a copy, and the median of 15 "
@@ -158,19 +159,26 @@ void require_one_product(const CLI::App& app, const options& chosen) {
     }
     if (wanted.gate) {
         refuse_beside("gate", "tensor");
+        refuse_beside("gate", "gate-up");
+    }
+    if (wanted.gate_up) {
+        refuse_beside("gate-up", "tensor");
     }
     const std::string experts = chosen.ids.empty() ? "experts" : "ids";
     if (wanted.experts) {
         refuse_beside(experts, "batch");
         if (!wanted.is_named()) {
-            throw input_error(experts, "needs --tensor, or --gate and --up");
+            throw input_error(experts, "needs --tensor, --gate-up, or --gate and --up");
         }
     }
-    if (chosen.policy != 0 && (wanted.gate || wanted.experts)) {
+    const bool gated = wanted.gate || wanted.gate_up;
+    if (chosen.policy != 0 && (gated || wanted.experts)) {
         throw input_error("policy", policy_name(known_policies[chosen.policy]) +
                                         " cannot be combined with --" +
-                                        (wanted.gate ? "gate" : experts) + ", only " +
-                                        policy_name(known_policies.front()) + " can");
+                                        (wanted.gate      ? "gate"
+                                         : wanted.gate_up ? "gate-up"
+                                                          : experts) +
+                                        ", only " + policy_name(known_policies.front()) + " can");
     }
 }
 
@@ -208,6 +216,10 @@ options parse_options(int argc, const char* const* argv) {
     app.add_option("--gate", chosen.weights.gate, "multiply this gate and its up, fused by silu")
         ->type_name("NAME");
     app.add_option("--up", chosen.weights.up, "of the gate's encoding and shape")
+        ->type_name("NAME");
+    app.add_option("--gate-up", chosen.weights.gate_up,
+                   "both in one tensor, such as ffn_gate_up_exps: of each expert first the rows of "
+                   "the gate")
         ->type_name("NAME");
     app.add_flag("--experts", chosen.weights.experts, "slices are experts")
         ->disable_flag_override();

@@ -18,7 +18,7 @@ std::size_t product::bytes_read() const {
             used.insert(*expert);
         }
     }
-    const std::size_t sets = is_gated() ? 2 : 1;
+    const std::size_t sets = is_gated() && !is_merged ? 2 : 1;
     return sets * used.size() * (weight_bytes / static_cast<std::size_t>(experts));
 }
 

@@ -19,16 +19,21 @@ namespace gguf_gemv {
 /// expert, and its output is zero if there is no such expert.
 struct product {
     kq::encoding encoding;
-    const void* weights;               ///< [n, k], with ids [experts, n, k]
-    const void* up_weights;            ///< as weights, which are the gate then; null if not gated
-    std::size_t weight_bytes;          ///< of each of the two
-    const float* activation;           ///< [m, k]
-    std::int64_t n;                    ///< output columns
-    std::int64_t k;                    ///< columns of the activation
-    std::int64_t m;                    ///< rows of activation and output
-    std::int64_t experts;              ///< 1 without ids
-    std::span<const std::int32_t> ids; ///< [m] or none
+    const void* weights;                ///< [n, k], with ids [experts, n, k]
+    const void* up_weights;             ///< as weights, which are the gate then; null if not gated
+    std::size_t weight_bytes;           ///< of each of the two, or of both if they are merged
+    const float* activation;            ///< [m, k]
+    std::int64_t n;                     ///< output columns
+    std::int64_t k;                     ///< columns of the activation
+    std::int64_t m;                     ///< rows of activation and output
+    std::int64_t experts;               ///< 1 without ids
+    std::span<const std::int32_t> ids;  ///< [m] or none
+    bool is_merged = false;             ///< whether each expert has n rows of gate, then n of up
+    std::span<const float> scales{};    ///< [n] of rows, with ids [experts]; or none
+    std::span<const float> up_scales{}; ///< as scales, of up
 
+    /// Rows from expert to expert.
+    std::int64_t expert_rows() const { return is_merged ? 2 * n : n; }
     bool is_gated() const { return up_weights != nullptr; }
     bool has_experts() const { return !ids.empty(); }
 
@@ -38,6 +43,18 @@ struct product {
     /// Bytes of the weights that the product needs, each counted once.
     std::size_t bytes_read() const;
 };
+
+/// Gives arguments the scales of a product, null where there are none.
+template <class Arguments>
+void set_scales(Arguments& a, const float* scales, const float* up_scales) {
+    if constexpr (std::is_same_v<Arguments, kq::experts_arguments>) {
+        a.epilogue.matrix_scale = scales;
+        a.epilogue.up_matrix_scale = up_scales;
+    } else {
+        a.epilogue.row_scale = scales;
+        a.epilogue.up_row_scale = up_scales;
+    }
+}
 
 /// A product as kq takes it, without an output yet.
 template <class Arguments>
@@ -52,9 +69,11 @@ Arguments arguments_of(const product& p) {
         a.expert_ids = p.ids.data();
         a.experts = p.experts;
         a.slots = p.m;
+        a.expert_pitch = p.is_merged ? static_cast<std::int64_t>(p.weight_bytes) / p.experts : 0;
     } else {
         a.m = p.m;
     }
+    set_scales(a, p.scales.data(), p.up_scales.data());
     return a;
 }
 

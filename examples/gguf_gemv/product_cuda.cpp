@@ -37,8 +37,11 @@ public:
     gpu_product(const product& p, const kq::device_facts& facts)
         : arguments_(arguments_of<typename Gemv::arguments>(p)),
           read_bytes_(p.bytes_read()),
-          up_at_(p.is_gated() ? cuda::round_up(p.weight_bytes, alignment) : 0),
-          pitch_(up_at_ + cuda::round_up(p.weight_bytes, alignment)),
+          up_at_(p.is_merged    ? static_cast<std::size_t>(offset_of_up(p))
+                 : p.is_gated() ? cuda::round_up(p.weight_bytes, alignment)
+                                : 0),
+          copied_bytes_((p.is_merged ? 0 : up_at_) + p.weight_bytes),
+          pitch_(cuda::round_up(copied_bytes_, alignment)),
           activation_bytes_(static_cast<std::size_t>(p.m * p.k) * 4),
           output_bytes_(static_cast<std::size_t>(p.m * p.n) * 4),
           copies_(common::copies_for(read_bytes_, pitch_, most_copies,
@@ -48,18 +51,27 @@ public:
           weights_(common::allocate(copies_ * pitch_)),
           activation_(common::allocate(activation_bytes_)),
           ids_(common::allocate(p.ids.size_bytes())),
+          scales_(common::allocate(p.scales.size_bytes())),
+          up_scales_(common::allocate(p.up_scales.size_bytes())),
           output_(common::allocate(output_bytes_)),
           workspace_(common::allocate(workspace_bytes_)) {
         copy(weights_of(0), p.weights, p.weight_bytes);
-        if (p.is_gated()) {
+        if (p.is_gated() && !p.is_merged) {
             copy(weights_of(0) + up_at_, p.up_weights, p.weight_bytes);
         }
         copy(activation_.get(), p.activation, activation_bytes_);
         for (std::size_t i = 1; i < copies_; ++i) {
-            copy(weights_of(i), weights_of(0), up_at_ + p.weight_bytes);
+            copy(weights_of(i), weights_of(0), copied_bytes_);
         }
         arguments_.activation = static_cast<const float*>(activation_.get());
         arguments_.output = static_cast<float*>(output_.get());
+        copy(scales_.get(), p.scales.data(), p.scales.size_bytes());
+        copy(up_scales_.get(), p.up_scales.data(), p.up_scales.size_bytes());
+        const auto floats = [](const common::device_memory& memory, bool any) {
+            return any ? static_cast<const float*>(memory.get()) : nullptr;
+        };
+        set_scales(arguments_, floats(scales_, !p.scales.empty()),
+                   floats(up_scales_, !p.up_scales.empty()));
         if constexpr (requires { arguments_.expert_ids; }) {
             copy(ids_.get(), p.ids.data(), p.ids.size_bytes());
             arguments_.expert_ids = static_cast<const std::int32_t*>(ids_.get());
@@ -115,6 +127,11 @@ public:
 private:
     static constexpr std::size_t alignment = 256;
 
+    static std::ptrdiff_t offset_of_up(const product& p) {
+        return static_cast<const unsigned char*>(p.up_weights) -
+               static_cast<const unsigned char*>(p.weights);
+    }
+
     unsigned char* weights_of(std::size_t copy) const {
         return static_cast<unsigned char*>(weights_.get()) + copy * pitch_;
     }
@@ -133,9 +150,10 @@ private:
     }
 
     typename Gemv::arguments arguments_;
-    std::size_t read_bytes_; ///< of the weights, in a launch
-    std::size_t up_at_;      ///< where the second set of a copy begins; 0 if there is none
-    std::size_t pitch_;      ///< bytes from copy to copy
+    std::size_t read_bytes_;   ///< of the weights, in a launch
+    std::size_t up_at_;        ///< where the second set of a copy begins; 0 if there is none
+    std::size_t copied_bytes_; ///< of all sets
+    std::size_t pitch_;        ///< bytes from copy to copy
     std::size_t activation_bytes_;
     std::size_t output_bytes_;
     std::size_t copies_;
@@ -145,6 +163,8 @@ private:
     common::device_memory weights_;
     common::device_memory activation_;
     common::device_memory ids_;
+    common::device_memory scales_;
+    common::device_memory up_scales_;
     common::device_memory output_;
     common::device_memory workspace_;
 };

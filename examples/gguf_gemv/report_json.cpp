@@ -40,6 +40,15 @@ json json_of(const outcome& o, const report& all) {
     if (w.up != nullptr) {
         object["up"] = w.up->name;
     }
+    if (w.is_merged) {
+        object["gate_up"] = true;
+    }
+    if (w.scale != nullptr) {
+        object["scale"] = w.scale->name;
+    }
+    if (w.up_scale != nullptr) {
+        object["up_scale"] = w.up_scale->name;
+    }
     if (!o.ids.empty()) {
         object["experts"] = w.experts;
         object["ids"] = o.ids;

@@ -57,7 +57,8 @@ std::string check_text(const check_result& check, std::int64_t rows) {
 
 std::string names_of(const weight& w) {
     return gguf::printable(w.tensor->name) +
-           (w.up != nullptr ? ", " + gguf::printable(w.up->name) : "");
+           (w.up != nullptr ? ", " + gguf::printable(w.up->name) : "") +
+           (w.is_merged ? " as gate, up" : "");
 }
 
 std::size_t name_width(const std::vector<weight>& weights) {
@@ -75,6 +76,9 @@ std::string text_line(const outcome& o, const report& all, std::size_t name_widt
                        right(formatted("%.1f", rate), 7) + " GB/s";
     if (all.where.is_gpu) {
         text += (o.cold ? " cold  " : " warm  ") + kq::policy_text(o.plan);
+    }
+    for (const gguf::tensor* const scale : {w.scale, w.is_merged ? nullptr : w.up_scale}) {
+        text += scale != nullptr ? "  times " + gguf::printable(scale->name) : "";
     }
     return text + (o.check ? check_text(*o.check, w.n) : "") + "\n";
 }

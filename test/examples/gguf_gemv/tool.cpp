@@ -253,8 +253,8 @@ TEST_CASE("every wrong argument is refused with one line that names the field an
         {{"--tensor", "two\nlines"}, {"tensor", "two\\x0alines"}},
         {{"--policy", "best"}, {"policy", "\"best\" is not one of tuned, warp, batch<4>"}},
         {{"--policy", "subwarp"}, {"policy", "is not one of tuned, warp"}},
-        {{"--ids", "0"}, {"ids", "needs --tensor, or --gate and --up"}},
-        {{"--experts"}, {"experts", "needs --tensor, or --gate and --up"}},
+        {{"--ids", "0"}, {"ids", "needs --tensor, --gate-up, or --gate and --up"}},
+        {{"--experts"}, {"experts", "needs --tensor, --gate-up, or --gate and --up"}},
         {{"--experts=no"}, {"experts: takes no value\n"}},
         {{"--tensor", "q4_k.weight", "--ids", "0"},
          {"experts", "\"q4_k.weight\" of shape 512 x 2048", "three dimensions"}},
@@ -830,6 +830,66 @@ TEST_CASE("a gate and an up product are fused by silu") {
         CHECK(y[static_cast<std::size_t>(i)] ==
               Approx(dot / (1 + std::exp(-dot)) * dot).epsilon(1e-2));
     }
+}
+
+TEST_CASE("gate and up in one tensor are multiplied in place, with the scale of each expert") {
+    const scratch place;
+    const auto rows = counting_blocks();
+    const std::vector merged = {rows[0], rows[1], rows[2], rows[0]}; // gate, up, gate, up
+    const std::vector<float> scales = {0.5f, 2.0f};
+    gguf::writer out;
+    out.add_tensor("blk.0.ffn_gate_up_exps.weight", {32, 2, 2}, q8_0,
+                   std::as_bytes(std::span(merged)));
+    out.add_tensor("blk.0.ffn_gate_up_exps.scale", {2}, 0, std::as_bytes(std::span(scales)));
+    out.add_tensor("blk.0.ffn_gate_up.weight", {32, 4}, q8_0, std::as_bytes(std::span(merged)));
+    write(place.at("model.gguf"), out.finish());
+    write(place.at("x.f32"), std::vector<float>(3 * 32, 1.0f / 32));
+    const auto silu = [](double gate, double up) {
+        return Approx(gate / (1 + std::exp(-gate)) * up).epsilon(1e-2);
+    };
+    const json grouped =
+        json_from({place.at("model.gguf"), "--gate-up", "blk.0.ffn_gate_up_exps.weight", "--ids",
+                   "1,2,0", "--device", "host", "--activation", place.at("x.f32"), "--output",
+                   place.at("experts.f32"), "--check", "--json"});
+    const json& result = grouped.at("results").at(0);
+    CHECK(result.at("n") == 1);
+    CHECK(result.at("bytes") == 4 * 34);
+    CHECK(result.at("gate_up") == true);
+    CHECK(result.at("scale") == "blk.0.ffn_gate_up_exps.scale");
+    CHECK(result.at("check").at("passed") == true);
+    const auto y = numbers_of(place.at("experts.f32"));
+    REQUIRE(y.size() == 3);
+    CHECK(y[0] == silu(2 * 3, 2 * 1));
+    CHECK(y[1] == 0);
+    CHECK(y[2] == silu(0.5 * 1, 0.5 * 2));
+
+    const outcome dense = run({place.at("model.gguf"), "--gate-up", "blk.0.ffn_gate_up.weight",
+                               "--device", "host", "--activation", place.at("x.f32"), "--batch",
+                               "3", "--output", place.at("y.f32"), "--check"});
+    CHECK(dense.code == 0);
+    const auto z = numbers_of(place.at("y.f32"));
+    REQUIRE(z.size() == 6);
+    CHECK(z[0] == silu(1, 3)); // rows 1, 2 are gate, 3, 1 are up
+    CHECK(z[1] == silu(2, 1));
+
+    // Without ids the slices are stacked: each has its own scale.
+    const outcome stacked =
+        run({place.at("model.gguf"), "--tensor", "blk.0.ffn_gate_up_exps.weight", "--device",
+             "host", "--activation", place.at("x.f32"), "--batch", "3", "--output",
+             place.at("all.f32"), "--check"});
+    CHECK_THAT(stacked.out, Catch::Contains("times \"blk.0.ffn_gate_up_exps.scale\""));
+    const auto all = numbers_of(place.at("all.f32"));
+    REQUIRE(all.size() == 12);
+    CHECK(all[1] == Approx(0.5 * 2).epsilon(1e-2));
+    CHECK(all[2] == Approx(2 * 3).epsilon(1e-2));
+
+    require_refusal(run({place.at("model.gguf"), "--gate-up", "blk.0.ffn_gate_up_exps.weight"}),
+                    {"gate-up", "needs --experts or --ids"});
+    require_refusal(run({"--gate-up", "none"}), {"gate-up", "not in the model"});
+    require_refusal(run({"--gate-up", "gate.weight", "--tensor", "up.weight"}),
+                    {"gate-up", "cannot be combined with --tensor"});
+    require_refusal(run({"--gate-up", "gate.weight", "--policy", "batch<4>"}),
+                    {"policy", "cannot be combined with --gate-up"});
 }
 
 TEST_CASE("weights at an odd address give the same product") {
