@@ -88,7 +88,7 @@ const gguf::tensor* find_printed(const gguf::file& model, const std::string& nam
 }
 
 /// The tensor that an option names. Throws input_error if kq cannot multiply it.
-const gguf::tensor& find_tensor(const gguf::file& model, const std::string& field,
+const gguf::tensor& find_tensor(const gguf::file& model, const char* field,
                                 const std::string& name) {
     if (const gguf::tensor* const found = find_printed(model, name)) {
         if (const auto obstacle = obstacle_of(*found)) {

@@ -2,4 +2,4 @@
 #include <kq/dot/q4_k.hpp>
 #include <kq/gemv/gemv.cuh>
 #include <kq/gemv/mapping/experts.hpp>
-template struct kq::gemv<kq::q4_k, kq::policies::batch<4>, kq::mappings::experts>;
+template class kq::gemv<kq::q4_k, kq::policies::batch<4>, kq::mappings::experts>;

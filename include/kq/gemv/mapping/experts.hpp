@@ -52,10 +52,10 @@ struct experts {
     static constexpr bool chosen_on_device = true;
 
     int n;
-    weight_matrix weights[Sets]; ///< the rows of all experts
-    int64_t expert_pitch;        ///< bytes between experts
-    const int32_t* ids;          ///< [slots]
-    int64_t count;               ///< experts
+    weight_matrix weights[static_cast<size_t>(Sets)]; ///< the rows of all experts
+    int64_t expert_pitch;                             ///< bytes between experts
+    const int32_t* ids;                               ///< [slots]
+    int64_t count;                                    ///< experts
     image_rows images;
     slot_activation activation;
     int64_t top_k;
