@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/blocks/encoding.hpp>
+#include <kq/blocks/all.hpp>
 #include <kq/core/standard.hpp>
 #include <kq/core/status.hpp>
 #include <kq/gemv/policy/name.hpp>
