@@ -147,9 +147,12 @@ constexpr bool is_compiled() {
 /// which every encoding has.
 template <class Encoding, auto Choice = kq::policies::warp,
           template <int> class Mapping = kq::mappings::dense, class Epilogue = kq::epilogues::store>
-inline constexpr bool has = true;
-template <class Encoding, kq::policy Policy, template <int> class Mapping, class Epilogue>
-inline constexpr bool has<Encoding, Policy, Mapping, Epilogue> =
-    detail::is_compiled<Encoding, composition<Policy, Mapping, Epilogue>>();
+inline constexpr bool has = [] {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(Choice)>, kq::policy>) {
+        return detail::is_compiled<Encoding, composition<Choice, Mapping, Epilogue>>();
+    } else {
+        return true;
+    }
+}();
 
 } // namespace instances
