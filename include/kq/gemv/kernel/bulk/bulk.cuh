@@ -34,7 +34,8 @@ public:
           ring_(barriers() + 1 + work.warp,
                 p_.shared.rings(shared) + work.warp * bulk.stages * bulk.stage_bytes, bulk,
                 work.lane),
-          next_(work) {}
+          next_(work),
+          table_(work.lane, work.warp) {}
 
     /// Asks for the image first: it is small, and every warp waits for it. Then for each warp's
     /// first piece, then for the others, so that no warp's second piece delays another's first.
@@ -58,9 +59,9 @@ public:
         } while (++stage < bulk_.stages);
     }
 
-    /// Waits for the image; the lookup table is made meanwhile.
+    /// Waits for the image; the lookup table is copied meanwhile.
     __device__ __forceinline__ void meet() {
-        fill_table<typename loop::dot>(shared_, work_.lane, work_.warp, warps);
+        table_.store(shared_);
         if (p_.early_weights) {
             wait_for_predecessors();
             images_.fill_together();
@@ -149,6 +150,7 @@ private:
     staged_images<Config> images_;
     weight_ring<warps, schedule::group_rows, block_alignment<typename Config::encoding>> ring_;
     cursor next_; ///< `stages` pieces ahead of the one to dot
+    table_copy<typename loop::dot, warps> table_;
     int stage_ = 0;
     uint32_t parity_ = 0;
 };
