@@ -83,7 +83,7 @@ struct plain_decoder {
     static constexpr uint32_t constant = 0;
 
     KQ_API static constexpr int shift(int) { return 0; }
-    KQ_API static constexpr uint32_t table_row(int) { return 0; }
+    static constexpr uint32_t table_row(int) { return 0; }
 
     template <class Fragment>
     KQ_API static const Fragment& integer_scales(const Fragment& w, const lane_context&) {

@@ -23,7 +23,7 @@ struct decoder<iq2_xxs, Parts> : plain_decoder {
     static constexpr int table_rows = 256 + 128; ///< magnitudes, then signs
     static constexpr uint32_t constant = 0x002b1908u;
 
-    KQ_API static constexpr uint32_t table_row(int row) {
+    static constexpr uint32_t table_row(int row) {
         if (row >= 256) {
             return detail::sign_nibbles(static_cast<uint32_t>(row - 256));
         }

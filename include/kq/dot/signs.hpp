@@ -41,7 +41,7 @@ KQ_API uint32_t sign_offset(uint32_t signs, int i, uint32_t column) {
 }
 
 /// A nibble of 4 for every negative weight of a group of 8, weight i in nibble i.
-KQ_API constexpr uint32_t sign_nibbles(uint32_t index) {
+constexpr uint32_t sign_nibbles(uint32_t index) {
     const uint32_t signs = codebooks::expand_signs(index);
     uint32_t nibbles = 0;
     for (int i = 0; i < 8; ++i) {
