@@ -191,7 +191,8 @@ bool equal(const kq::launch_plan& a, const kq::launch_plan& b) {
            a.shape.most_shared_bytes == b.shape.most_shared_bytes &&
            a.shape.dependent == b.shape.dependent && a.round_groups == b.round_groups &&
            a.bulk.stages == b.bulk.stages && a.bulk.pieces == b.bulk.pieces &&
-           a.bulk.piece_blocks == b.bulk.piece_blocks && a.bulk.copies == b.bulk.copies &&
+           a.bulk.piece_blocks == b.bulk.piece_blocks && a.bulk.piece_bytes == b.bulk.piece_bytes &&
+           a.bulk.last_bytes == b.bulk.last_bytes && a.bulk.copies == b.bulk.copies &&
            a.bulk.bay_bytes == b.bulk.bay_bytes && a.bulk.stage_bytes == b.bulk.stage_bytes &&
            a.bulk.row_stride == b.bulk.row_stride && a.bulk.image_bytes == b.bulk.image_bytes &&
            a.shared.images_at == b.shared.images_at && a.shared.rings_at == b.shared.rings_at &&
@@ -244,6 +245,10 @@ std::string broken_rule(const subject& s, const kq::dense_arguments& a, const kq
     }
     if (bulk.piece_blocks % s.panel_blocks != 0) {
         return "a piece that ends inside a panel";
+    }
+    if (bulk.piece_bytes != bulk.piece_blocks * s.block_bytes || bulk.piece_bytes % 16 != 0 ||
+        int64_t{bulk.pieces - 1} * bulk.piece_bytes + bulk.last_bytes != plan.sizes.row_bytes) {
+        return "the pieces' bytes";
     }
     // A piece keeps its address modulo 128 and is copied in units of 16 bytes.
     const int64_t piece_bytes = std::min<int64_t>(bulk.piece_blocks, row_blocks) * s.block_bytes;

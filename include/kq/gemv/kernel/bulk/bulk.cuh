@@ -79,7 +79,6 @@ public:
     __device__ __forceinline__ void dot(const group_term& at, typename schedule::dots& sums,
                                         const lane_context& where) {
         const bulk_geometry& bulk = bulk_;
-        const int piece_bytes = bulk.piece_blocks * block_bytes<typename Config::encoding>;
         uint32_t addresses[rows]; // of each row's next piece in global memory, the low bits
         int places[rows];         // from the stage's begin on
 #pragma unroll
@@ -99,13 +98,13 @@ public:
         for (int piece = 0; piece < bulk.pieces; ++piece) {
             ring_.wait(stage_, parity_);
             if (p_.ragged) {
-                patch(at, piece, piece_bytes);
+                patch(at, piece);
             }
             const unsigned char* weights[rows]; // [rows][blocks] blocks
 #pragma unroll
             for (int r = 0; r < rows; ++r) {
                 weights[r] = ring_.find(stage_, addresses[r]) + places[r];
-                addresses[r] += piece_bytes;
+                addresses[r] += bulk.piece_bytes;
             }
             loop::template accumulate<padded_memory>(
                 sums, weights, panels, work_.first_slot(),
@@ -132,12 +131,12 @@ private:
     }
 
     /// Copies what of a piece no bulk copy may bring.
-    __device__ __forceinline__ void patch(const group_term& at, int piece, int piece_bytes) const {
+    __device__ __forceinline__ void patch(const group_term& at, int piece) const {
         const int count = work_.rows_of(at.group);
 #pragma unroll 1
         for (int i = 0; i < (next_.is_together(bulk_) ? 1 : count); ++i) {
             const weight_row row = work_.row(at.group, at.term, i);
-            const unsigned char* bytes = from_here(row.bytes) + int64_t{piece} * piece_bytes;
+            const unsigned char* bytes = from_here(row.bytes) + int64_t{piece} * bulk_.piece_bytes;
             ring_.patch(stage_, i, cursor::piece_of(work_, bytes, piece, count), row);
         }
     }
