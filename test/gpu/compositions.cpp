@@ -5,6 +5,8 @@
 #include "merged.hpp"
 #include "shapes.hpp"
 
+#include <kq/gemv/host_model.hpp>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,7 +43,11 @@ void compare_dense(samples::shape s, placement where) {
                           .k = s.k,
                           .m = s.m,
                           .output_stride = s.n + 1};
-    kq::check(kq::host_model<E, Policy.order>::launch(a));
+    if constexpr (Policy.order == kq::order{}) {
+        kq::check(gpu::launch_host_model<E>(a));
+    } else {
+        kq::check(kq::host_model<E, Policy.order>::launch(a));
+    }
     const buffer weights(w, where);
     const buffer activation(x, placement::exact);
     const output y(s.m * (s.n + 1));
@@ -452,7 +458,7 @@ TEST_CASE("scales, bias and residual on the GPU give the host model's bits") {
                                        .bias = bias.data(),
                                        .unit_scale = unit_scale.data(),
                                        .residual = residual.data()}};
-    kq::check(kq::host_model<E>::launch(a));
+    kq::check(gpu::launch_host_model<E>(a));
     const buffer weights(w, placement::exact), activation(x, placement::exact);
     const buffer rows(row_scale, placement::exact), biases(bias, placement::exact);
     const buffer units(unit_scale, placement::exact), before(residual, placement::exact);

@@ -6,7 +6,8 @@
 #include "samples.hpp"
 
 #include <kq/dot/all.hpp>
-#include <kq/gemv/host_model.hpp>
+
+#include <cstring>
 
 /// Products on the GPU and what they are compared with.
 namespace gpu {
@@ -51,6 +52,10 @@ void for_each_method(Test&& test) {
     }
 }
 
+/// `kq::host_model<E>::launch`, compiled once, in host_models.cpp.
+template <class E>
+kq::status launch_host_model(const kq::dense_arguments& a);
+
 /// An output, pre-filled with a pattern that must survive where nothing is stored.
 class output {
 public:
@@ -76,7 +81,7 @@ template <class E>
 std::vector<float> host_product(const typename E::block* w, const float* x, int64_t n, int64_t k,
                                 int64_t m = 1) {
     std::vector<float> y(static_cast<size_t>(n * m));
-    kq::check(kq::host_model<E>::launch(
+    kq::check(launch_host_model<E>(
         {.weights = w, .activation = x, .output = y.data(), .n = n, .k = k, .m = m}));
     return y;
 }
