@@ -11,33 +11,20 @@
 namespace {
 
 using gpu::buffer;
+using gpu::bytes;
 using gpu::device;
 using gpu::placement;
 using gpu::placements;
-
+using gpu::weights_type;
 using kq::element_type;
-using bytes = std::vector<unsigned char>;
 using gemv_launcher = instances::launcher<kq::dense_arguments>;
 
-/// An encoding as data, so that what compares is compiled once for all of them.
-struct weights_type {
-    int elements;
-    int64_t block_bytes;
-    bytes nan_block; ///< whoever adds it up gets a NaN
-    kq::status (*launch_host_model)(const kq::dense_arguments&);
-};
-
-template <class Block>
-bytes bytes_of(const std::vector<Block>& blocks) {
-    const auto* first = reinterpret_cast<const unsigned char*>(blocks.data());
-    return bytes(first, first + blocks.size() * sizeof(Block));
-}
-
+/// A block that gives whoever adds it up a NaN.
 template <class E>
-weights_type weights_type_of() {
+bytes nan_block() {
     auto block = samples::uniform_block<E>(0xff);
     block.d = kq::f16{0x7e00};
-    return {E::elements, sizeof(block), bytes_of(std::vector{block}), gpu::launch_host_model<E>};
+    return gpu::bytes_of(std::vector{block});
 }
 
 /// Memory full of elements of a type that is chosen at run time.
@@ -113,8 +100,10 @@ struct types {
 /// Runs the product on the GPU and in the host model, into outputs pre-filled with a pattern, and
 /// counts the elements that differ, gaps between rows included. `guard` elements on either side of
 /// the output must keep the pattern.
-int64_t count_differences(const weights_type& e, const gemv_launcher& gemv, const bytes& w,
-                          const std::vector<float>& values, samples::shape s, layout l, types t) {
+/// `between`: a block, of which the gaps between weight rows are full.
+int64_t count_differences(const weights_type& e, const bytes& between, const gemv_launcher& gemv,
+                          const bytes& w, const std::vector<float>& values, samples::shape s,
+                          layout l, types t) {
     constexpr int64_t guard = 64;
     const int64_t x_stride = s.k + l.activation_gap;
     const int64_t y_stride = s.n + l.output_gap;
@@ -131,7 +120,7 @@ int64_t count_differences(const weights_type& e, const gemv_launcher& gemv, cons
         const auto row = w.begin() + r * row_blocks * e.block_bytes;
         spread.insert(spread.end(), row, row + row_blocks * e.block_bytes);
         for (int64_t i = 0; i < l.weight_gap && r + 1 < s.n; ++i) {
-            spread.insert(spread.end(), e.nan_block.begin(), e.nan_block.end());
+            spread.insert(spread.end(), between.begin(), between.end());
         }
     }
     const auto y_elements = static_cast<size_t>((s.m - 1) * y_stride + s.n);
@@ -165,8 +154,8 @@ int64_t count_differences(const weights_type& e, const gemv_launcher& gemv, cons
 template <class E, kq::policy Policy>
 int64_t count_differences(const std::vector<typename E::block>& w, const std::vector<float>& values,
                           samples::shape s, layout l, types t = {}) {
-    return count_differences(weights_type_of<E>(),
-                             instances::launcher_of<instances::gemv<E, Policy>>, bytes_of(w),
+    return count_differences(gpu::weights_type_of<E>, nan_block<E>(),
+                             instances::launcher_of<instances::gemv<E, Policy>>, gpu::bytes_of(w),
                              values, s, l, t);
 }
 
