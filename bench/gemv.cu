@@ -21,7 +21,7 @@
 
 namespace {
 
-using kq::tuned;
+using instances::tuned;
 using kq::epilogues::gated;
 using kq::epilogues::store;
 using kq::epilogues::weighted_sum;
@@ -131,7 +131,7 @@ struct vectors {
 
 template <class Encoding>
 void run_dense(benchmark::State& state, shape s, int64_t m, work what, bool dependent) {
-    using gemv = instances::gemv<Encoding, tuned>;
+    using gemv = instances::gemv<Encoding, tuned<Encoding>>;
     const unsigned char* pool = weights<Encoding>();
     const size_t bytes = matrix_bytes<Encoding>(s);
     const bench::copies over(bytes);
@@ -154,7 +154,7 @@ void run_dense(benchmark::State& state, shape s, int64_t m, work what, bool depe
 
 template <class Encoding, class Epilogue>
 void run_experts(benchmark::State& state, expert_shape e, work what, bool dependent) {
-    using gemv = instances::gemv<Encoding, tuned, experts, Epilogue>;
+    using gemv = instances::gemv<Encoding, tuned<Encoding>, experts, Epilogue>;
     constexpr int sets = Epilogue::weight_sets;
     const unsigned char* pool = weights<Encoding>();
     const size_t matrix = matrix_bytes<Encoding>(e.of);
@@ -212,8 +212,8 @@ void run_experts(benchmark::State& state, expert_shape e, work what, bool depend
 /// Gate and up in one launch with silu, then down, both with their quantizers.
 template <class Encoding>
 void run_feed_forward(benchmark::State& state, int64_t hidden, int64_t inner, bool dependent) {
-    using first = instances::gemv<Encoding, tuned, dense, gated>;
-    using second = instances::gemv<Encoding, tuned>;
+    using first = instances::gemv<Encoding, tuned<Encoding>, dense, gated>;
+    using second = instances::gemv<Encoding, tuned<Encoding>>;
     const unsigned char* pool = weights<Encoding>();
     const size_t matrix = matrix_bytes<Encoding>({inner, hidden});
     const size_t part = (matrix + 255) / 256 * 256;
@@ -244,7 +244,7 @@ void run_baseline(benchmark::State& state, shape s) {
     const size_t bytes = matrix_bytes<Encoding>(s);
     const bench::copies over(bytes);
     const vectors v(s.k, s.n);
-    using gemv = instances::gemv<Encoding, tuned>;
+    using gemv = instances::gemv<Encoding, tuned<Encoding>>;
     const kq::dense_arguments a{.activation = v.input(), .output = v.output(), .n = s.n, .k = s.k};
     const bench::device_buffer space(gemv::workspace_bytes(a));
     kq::check(
@@ -345,11 +345,25 @@ int main(int argc, char** argv) {
         std::fputs("gemv_benchmark: there is no GPU here\n", stderr);
         return 77;
     }
+    bool all_found = true;
     [&]<class... Encodings>(kq::type_list<Encodings...>) {
         for (const std::string name : axes.at("encodings")) {
-            ((name == kq::name_of(Encodings::id) ? enlist_encoding<Encodings>(axes) : void()), ...);
+            bool found = false;
+            ((name == kq::name_of(Encodings::id) ? (enlist_encoding<Encodings>(axes), found = true)
+                                                 : false),
+             ...);
+            if (!found) {
+                std::fprintf(stderr,
+                             "gemv_benchmark: built without the measured policies of %s; preset "
+                             "benchmarks has all\n",
+                             name.c_str());
+                all_found = false;
+            }
         }
-    }(kq::encodings{});
+    }(instances::tuned_encodings{});
+    if (!all_found) {
+        return 2;
+    }
     benchmark::RunSpecifiedBenchmarks();
     return 0;
 }

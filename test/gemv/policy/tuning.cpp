@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
-#include "samples.hpp"
+#include "families.hpp"
 
 #include <kq/core/check.hpp>
 #include <kq/dot/all.hpp>
@@ -284,7 +284,7 @@ constexpr kq::tuning::table nothing;
 } // namespace
 
 TEST_CASE("tuned chooses what a selection from the shipped table is, for products of every kind") {
-    samples::for_each_encoding(
+    samples::for_each_family<9>(
         []<class E>() { compare_all<E>(kq::tuning::shipped, kq::tuned, true); });
 }
 
@@ -313,7 +313,7 @@ TEST_CASE("a list of tuned policies has each once, one order, and a first that e
             }
         }
     };
-    samples::for_each_encoding([&]<class E>() {
+    samples::for_each_family<10>([&]<class E>() {
         check.template operator()<kq::product<E>>();
         check.template operator()<kq::product<E, kq::mappings::block_diagonal>>();
         check.template operator()<kq::product<E, kq::mappings::experts>>();
