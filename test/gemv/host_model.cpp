@@ -232,9 +232,8 @@ TEST_CASE("the error of quantization is the same, within 0.1%, for activations s
     });
 }
 
-TEST_CASE(
-    "the error of quantization at most doubles for f16 and bf16 activations of 32-wide blocks "
-    "over the whole range of their types") {
+TEST_CASE("the error of quantization at most doubles for f16 and bf16 activations in blocks of 32 "
+          "over the whole range of their types") {
     const auto check = []<class E>() {
         const int64_t n = 256, k = 512;
         const auto w = samples::random_weights<E>(n, k, 14);
@@ -251,6 +250,9 @@ TEST_CASE(
     check.template operator()<kq::q4_0>();
     check.template operator()<kq::q5_0>();
     check.template operator()<kq::q8_0>();
+    check.template operator()<kq::nvfp4>();
+    check.template operator()<kq::q1_0>();
+    check.template operator()<kq::q2_0>();
 }
 
 TEST_CASE("the host model's bits follow from the stated order of additions") {

@@ -18,7 +18,10 @@
     entry(q5_k, 13) \
     entry(q6_k, 14) \
     entry(iq2_xxs, 16) \
-    entry(iq3_xxs, 18)
+    entry(iq3_xxs, 18) \
+    entry(nvfp4, 40) \
+    entry(q1_0, 41) \
+    entry(q2_0, 42)
 // clang-format on
 
 namespace kq::inline KQ_ABI {
