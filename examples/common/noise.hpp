@@ -19,7 +19,7 @@ namespace common {
 /// A part of a matrix of noise, all of its own rows and columns: [rows, blocks] blocks.
 struct noise_part {
     kq::uint64_t seed = 0;
-    float scale = 1;             ///< block scales are between this and twice this
+    float scale = 1; ///< block scales are between this and twice this, powers of two about this
     kq::int64_t row_blocks = 0;  ///< blocks of a row of the whole matrix
     kq::int64_t first_row = 0;   ///< of the part
     kq::int64_t rows = 0;        ///< of the part
@@ -33,6 +33,15 @@ KQ_API kq::uint64_t noise_word(kq::uint64_t i) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
+}
+
+/// The exponent byte of a scale that is a power of two: that below `scale` or that above, so that
+/// the mean square is that of `scale`. `chance`: 16 random bits.
+KQ_API kq::uint8_t noise_exponent(float scale, kq::uint32_t chance) {
+    const auto bits = kq::bit_cast<kq::uint32_t>(scale);
+    const kq::uint32_t mantissa = (bits & 0x7fffffu) >> 8 | 1u << 15;         // 1 is 2^15
+    const bool above = 3 * (chance << 14) < mantissa * mantissa - (1u << 30); // squares: 1 is 2^30
+    return static_cast<kq::uint8_t>((bits >> 23) + (above ? 2 : 1));
 }
 
 /// Block `i` of a part. Every byte means something in every encoding but for the scales.
@@ -54,9 +63,17 @@ KQ_API typename Encoding::block noise_block(const noise_part& part, kq::int64_t 
     const auto scale = [&](kq::uint32_t bits) {
         return kq::to_f16(part.scale * (1 + static_cast<float>(bits) * 0x1p-16f));
     };
-    block.d = scale(word & 0xffff);
+    if constexpr (requires { block.d = scale(0); }) {
+        block.d = scale(word & 0xffff);
+    }
     if constexpr (requires { block.dmin; }) {
         block.dmin = scale(word >> 16);
+    }
+    if constexpr (requires { block.m; }) {
+        block.m = scale(word >> 16);
+    }
+    if constexpr (requires { block.e; }) {
+        block.e = noise_exponent(part.scale, word & 0xffff);
     }
     return block;
 }
