@@ -14,11 +14,12 @@ struct decoder<mxfp4, Parts> : plain_decoder {
     static constexpr int slices = 1;
     static constexpr int runs = 2;
     static constexpr int offset = detail::fp4_offset;
+    static constexpr uint32_t constant = detail::fp4_constant;
     using image = kq::image<q8_32, slices, element_order::sequential>;
 
     struct anchor {
         byte_aligned before_q; ///< the byte before the part's nibbles
-        int q_at;              ///< from the block's first byte to that one
+        int e_at;              ///< from the multiple of 4 below it to the exponent
     };
 
     struct fragment {
@@ -28,18 +29,19 @@ struct decoder<mxfp4, Parts> : plain_decoder {
 
     KQ_API static anchor locate(const unsigned char* block, int, int part = 0) {
         const int q_at = 16 / Parts * part;
-        return {byte_aligned::at(block + q_at), q_at};
+        const auto before_q = byte_aligned::at(block + q_at);
+        return {before_q, static_cast<int>(before_q.past) - q_at};
     }
 
     template <memory Memory>
     KQ_API static fragment load(const anchor& from, int ahead) {
         return {load_after_byte<4 / Parts, Memory>(from.before_q, ahead),
-                Memory::template load<uint8_t>(from.before_q.start + (ahead - from.q_at))};
+                Memory::template load<uint8_t>(from.before_q.below + (ahead + from.e_at))};
     }
 
-    KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context&) {
-        const detail::fp4_codes q = detail::fp4_of(w.q.word(i));
-        return run == 0 ? q.low : q.high;
+    KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context& where) {
+        const auto codes = detail::fp4_of(w.q.word(i), where.constant);
+        return run == 0 ? codes.low : codes.high;
     }
 
     KQ_API static scales scale(const fragment& w, float d) {

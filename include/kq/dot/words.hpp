@@ -149,24 +149,26 @@ KQ_API word_run<N> load_before_trailer(const half_aligned& from, int offset) {
     }
 }
 
-/// An address, and how far it is past a multiple of 4.
+/// An address of any alignment.
 struct byte_aligned {
-    const unsigned char* start;
-    uint32_t past; ///< 0 to 3
+    const unsigned char* below; ///< the multiple of 4 at or below it
+    uint32_t past;              ///< from there to it, 0 to 3
 
-    KQ_API static byte_aligned at(const unsigned char* start) {
-        return {start, in_register(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(start)) & 3u)};
+    KQ_API static byte_aligned at(const unsigned char* address) {
+        const auto low = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address));
+        const uint32_t past = in_register(low & 3u);
+        return {address - past, past};
     }
 };
 
-/// Loads the run that comes one byte after `offset`, a multiple of 4, from `from`: words from the
-/// aligned address below that byte on. In memory that is not padded, only those between the first
-/// and the last are loaded. Of these two, one is used up to where the other begins to be, so the
-/// four bytes that they lack make one word.
+/// Loads the run that begins one byte after `offset`, a multiple of 4, from `from`, in a block that
+/// has that byte: words from the aligned address below the byte on. Of these the first and the last
+/// may leave the block. Where memory is not padded they are made of the bytes that the run has of
+/// them, which lie at different places of a word, so one word serves as both.
 template <int N, memory Memory>
 KQ_API word_run<N> load_after_byte(const byte_aligned& from, int offset) {
     constexpr bool padded = standard::same_as<Memory, padded_memory>;
-    const unsigned char* aligned = from.start - from.past + offset;
+    const unsigned char* aligned = from.below + offset;
     word_run<N> run;
     KQ_UNROLL
     for (int i = padded ? 0 : 1; i < (padded ? N + 1 : N); ++i) {
