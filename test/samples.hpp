@@ -34,6 +34,12 @@ typename Encoding::block random_block(generator& random) {
     if constexpr (requires { b.dmin; }) {
         b.dmin = scale();
     }
+    if constexpr (requires { b.m; }) {
+        b.m = scale();
+    }
+    if constexpr (requires { b.e; }) {
+        b.e = static_cast<uint8_t>(112 + random() % 10); // 2^-16 to 2^-7
+    }
     return b;
 }
 
@@ -59,6 +65,12 @@ typename Encoding::block uniform_block(unsigned char byte) {
     }
     if constexpr (requires { b.dmin; }) {
         b.dmin = kq::to_f16(-0.25f);
+    }
+    if constexpr (requires { b.m; }) {
+        b.m = kq::to_f16(-0.25f);
+    }
+    if constexpr (requires { b.e; }) {
+        b.e = 127; // 0.5
     }
     return b;
 }

@@ -20,7 +20,7 @@ namespace common {
 /// A part of a matrix of noise, all of its own rows and columns: [rows, blocks] blocks.
 struct noise_part {
     kq::uint64_t seed = 0;
-    float scale = 1;             ///< block scales are between this and twice this
+    float scale = 1; ///< block scales are between this and twice this, powers of two about this
     kq::int64_t row_blocks = 0;  ///< blocks of a row of the whole matrix
     kq::int64_t first_row = 0;   ///< of the part
     kq::int64_t rows = 0;        ///< of the part
@@ -44,6 +44,15 @@ KQ_API kq::ue4m3 to_ue4m3(float x) {
     return {static_cast<kq::uint8_t>(rounded < 0x7e ? rounded : 0x7e)};
 }
 
+/// The exponent byte of a scale that is a power of two: that below `scale` or that above, so that
+/// the mean square is that of `scale`. `chance`: 16 random bits.
+KQ_API kq::uint8_t noise_exponent(float scale, kq::uint32_t chance) {
+    const auto bits = kq::bit_cast<kq::uint32_t>(scale);
+    const kq::uint32_t mantissa = (bits & 0x7fffffu) >> 8 | 1u << 15;         // 1 is 2^15
+    const bool above = 3 * (chance << 14) < mantissa * mantissa - (1u << 30); // squares: 1 is 2^30
+    return static_cast<kq::uint8_t>((bits >> 23) + (above ? 2 : 1));
+}
+
 /// Block `i` of a part. Every byte means something in every encoding but for the scales.
 template <class Encoding>
 KQ_API typename Encoding::block noise_block(const noise_part& part, kq::int64_t i) {
@@ -65,13 +74,19 @@ KQ_API typename Encoding::block noise_block(const noise_part& part, kq::int64_t 
     };
     if constexpr (requires { block.d = kq::f16{}; }) {
         block.d = kq::to_f16(scale(word & 0xffff));
-    } else {
+    } else if constexpr (kq::sub_elements<Encoding> != Encoding::elements) {
         for (int s = 0; s < Encoding::elements / kq::sub_elements<Encoding>; ++s) {
             block.d[s] = to_ue4m3(scale((word >> (4 * s)) & 0xffff));
         }
     }
     if constexpr (requires { block.dmin; }) {
         block.dmin = kq::to_f16(scale(word >> 16));
+    }
+    if constexpr (requires { block.m; }) {
+        block.m = kq::to_f16(scale(word >> 16));
+    }
+    if constexpr (requires { block.e; }) {
+        block.e = noise_exponent(part.scale, word & 0xffff);
     }
     return block;
 }

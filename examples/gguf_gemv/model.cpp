@@ -45,6 +45,12 @@ std::vector<typename Encoding::block> random_blocks(std::size_t count, std::mt19
         if constexpr (requires { block.dmin; }) {
             block.dmin = random_scale(random);
         }
+        if constexpr (requires { block.m; }) {
+            block.m = random_scale(random);
+        }
+        if constexpr (requires { block.e; }) {
+            block.e = static_cast<std::uint8_t>(120 + random() % 2); // 2^-8 or 2^-7, as d
+        }
     }
     return blocks;
 }

@@ -5,6 +5,7 @@
 #include <kq/blocks/q8_k.hpp>
 #include <kq/reference/reference.hpp>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -44,9 +45,28 @@ constexpr kq::q4_0::block q4_0_block() {
     return b;
 }
 
+constexpr kq::q4_1::block q4_1_block() {
+    kq::q4_1::block b{};
+    b.d = one_half;
+    b.m = minus_quarter;
+    b.qs[3] = 0xa1; // weight 3: 1, weight 19: 10
+    b.qs[15] = 0xf8;
+    return b;
+}
+
 constexpr kq::q5_0::block q5_0_block() {
     kq::q5_0::block b{};
     b.d = two;
+    b.qs[5] = 0x3c;   // weight 5: 12, weight 21: 3
+    b.qh[0] = 1 << 5; // weight 5
+    b.qh[3] = 1 << 7; // weight 31
+    return b;
+}
+
+constexpr kq::q5_1::block q5_1_block() {
+    kq::q5_1::block b{};
+    b.d = two;
+    b.m = one_half;
     b.qs[5] = 0x3c;   // weight 5: 12, weight 21: 3
     b.qh[0] = 1 << 5; // weight 5
     b.qh[3] = 1 << 7; // weight 31
@@ -186,6 +206,28 @@ constexpr kq::q2_0::block q2_0_block() {
     return b;
 }
 
+/// Nibbles j and 15 - j in byte j.
+template <class Block>
+constexpr Block counting_nibbles() {
+    Block b{};
+    for (int j = 0; j < 16; ++j) {
+        b.qs[j] = static_cast<uint8_t>(j | (15 - j) << 4);
+    }
+    return b;
+}
+
+constexpr kq::iq4_nl::block iq4_nl_block() {
+    auto b = counting_nibbles<kq::iq4_nl::block>();
+    b.d = one_half;
+    return b;
+}
+
+constexpr kq::mxfp4::block mxfp4_block() {
+    auto b = counting_nibbles<kq::mxfp4::block>();
+    b.e = 129; // 2
+    return b;
+}
+
 /// A block of `Elements` weights in `Bytes` bytes, of which kq knows no encoding.
 template <int Elements, int Bytes>
 struct unknown {
@@ -235,7 +277,9 @@ TEST_CASE("texts of refusals are made from the facts, at compile time") {
 
 TEST_CASE("blocks have the sizes of the file format") {
     STATIC_REQUIRE(kq::block_bytes<kq::q4_0> == 18);
+    STATIC_REQUIRE(kq::block_bytes<kq::q4_1> == 20);
     STATIC_REQUIRE(kq::block_bytes<kq::q5_0> == 22);
+    STATIC_REQUIRE(kq::block_bytes<kq::q5_1> == 24);
     STATIC_REQUIRE(kq::block_bytes<kq::q8_0> == 34);
     STATIC_REQUIRE(kq::block_bytes<kq::q2_k> == 84);
     STATIC_REQUIRE(kq::block_bytes<kq::q3_k> == 110);
@@ -247,12 +291,16 @@ TEST_CASE("blocks have the sizes of the file format") {
     STATIC_REQUIRE(kq::block_bytes<kq::nvfp4> == 36);
     STATIC_REQUIRE(kq::block_bytes<kq::q1_0> == 18);
     STATIC_REQUIRE(kq::block_bytes<kq::q2_0> == 18);
+    STATIC_REQUIRE(kq::block_bytes<kq::iq4_nl> == 18);
+    STATIC_REQUIRE(kq::block_bytes<kq::mxfp4> == 17);
     STATIC_REQUIRE(sizeof(kq::q8_k::block) == 292);
 }
 
 TEST_CASE("weights need the largest power of two that divides the block as alignment, 16 at most") {
     STATIC_REQUIRE(kq::block_alignment<kq::q4_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::q4_1> == 4);
     STATIC_REQUIRE(kq::block_alignment<kq::q5_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::q5_1> == 8);
     STATIC_REQUIRE(kq::block_alignment<kq::q8_0> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::q2_k> == 4);
     STATIC_REQUIRE(kq::block_alignment<kq::q3_k> == 2);
@@ -264,6 +312,8 @@ TEST_CASE("weights need the largest power of two that divides the block as align
     STATIC_REQUIRE(kq::block_alignment<kq::nvfp4> == 4);
     STATIC_REQUIRE(kq::block_alignment<kq::q1_0> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::q2_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::iq4_nl> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::mxfp4> == 1);
 }
 
 TEST_CASE("blocks can be read at the alignment that weights need") {
@@ -277,7 +327,9 @@ TEST_CASE("blocks can be read at the alignment that weights need") {
 TEST_CASE(
     "encodings pair with the activation encoding whose codes are those that ggml pairs them with") {
     STATIC_REQUIRE(std::is_same_v<kq::q4_0::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::q4_1::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::q5_0::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::q5_1::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::q8_0::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::q2_k::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::q3_k::activation, kq::q8_k>);
@@ -289,6 +341,8 @@ TEST_CASE(
     STATIC_REQUIRE(std::is_same_v<kq::nvfp4::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::q1_0::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::q2_0::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::iq4_nl::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::mxfp4::activation, kq::q8_32>);
 }
 
 TEST_CASE("a q4_0 block decodes to the weights worked out by hand, at compile time") {
@@ -296,9 +350,20 @@ TEST_CASE("a q4_0 block decodes to the weights worked out by hand, at compile ti
         q4_0_block(), {{3, -3.5f}, {19, 1.0f}, {15, 0.0f}, {31, 3.5f}, {0, -4.0f}, {16, -4.0f}}));
 }
 
+TEST_CASE("a q4_1 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::q4_1>(
+        q4_1_block(),
+        {{3, 0.25f}, {19, 4.75f}, {15, 3.75f}, {31, 7.25f}, {0, -0.25f}, {16, -0.25f}}));
+}
+
 TEST_CASE("a q5_0 block decodes to the weights worked out by hand, at compile time") {
     STATIC_REQUIRE(
         decodes<kq::q5_0>(q5_0_block(), {{5, 24.0f}, {21, -26.0f}, {31, 0.0f}, {15, -32.0f}}));
+}
+
+TEST_CASE("a q5_1 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(
+        decodes<kq::q5_1>(q5_1_block(), {{5, 56.5f}, {21, 6.5f}, {31, 32.5f}, {15, 0.5f}}));
 }
 
 TEST_CASE("a q8_0 block decodes to the weights worked out by hand, at compile time") {
@@ -412,4 +477,51 @@ TEST_CASE("a q2_0 block decodes to the weights worked out by hand, at compile ti
                                                     {61, -0.5f},
                                                     {62, 1.0f},
                                                     {63, -0.5f}}));
+}
+
+TEST_CASE("an iq4_nl block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::iq4_nl>(
+        iq4_nl_block(),
+        {{0, -63.5f}, {7, -5.0f}, {8, 0.5f}, {15, 56.5f}, {16, 56.5f}, {31, -63.5f}}));
+}
+
+TEST_CASE("iq4_nl has the 16 codes of the file format") {
+    const uint8_t codes[16] = {0x81, 0x98, 0xad, 0xbf, 0xcf, 0xdd, 0xea, 0xf6,
+                               0x01, 0x0d, 0x19, 0x26, 0x35, 0x45, 0x59, 0x71};
+    for (int i = 0; i < 16; ++i) {
+        CHECK(kq::iq4_nl::code(iq4_nl_block(), i) == static_cast<int8_t>(codes[i]));
+        CHECK(kq::iq4_nl::code(iq4_nl_block(), 31 - i) == static_cast<int8_t>(codes[i]));
+    }
+}
+
+TEST_CASE("an mxfp4 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::mxfp4>(
+        mxfp4_block(), {{1, 2.0f}, {3, 6.0f}, {7, 24.0f}, {9, -2.0f}, {15, -24.0f}, {31, 0.0f}}));
+}
+
+TEST_CASE(
+    "an mxfp4 weight is its E2M1 code times the power of two of its e8m0 byte, for all of both") {
+    int wrong = 0;
+    for (int e = 0; e < 256; ++e) {
+        auto b = counting_nibbles<kq::mxfp4::block>();
+        b.e = static_cast<uint8_t>(e);
+        for (int code = 0; code < 16; ++code) { // sign, two bits of exponent, one of mantissa
+            const int exponent = code >> 1 & 3;
+            const float fraction = 0.5f * static_cast<float>(code & 1);
+            const float magnitude =
+                exponent == 0 ? fraction : std::ldexp(1 + fraction, exponent - 1);
+            // The exponent's bias is 127. Below the normal numbers all bits are kept, 255 is no
+            // NaN, and minus zero is zero, as ggml's codes are integers.
+            const float value = code <= 8 ? magnitude : -magnitude;
+            const float expected = std::ldexp(value, e - 127);
+            for (const int i : {code, 31 - code}) {
+                wrong += std::bit_cast<uint32_t>(kq::reference::weight<kq::mxfp4>(b, i)) !=
+                         std::bit_cast<uint32_t>(expected);
+            }
+        }
+    }
+    CHECK(wrong == 0);
+    CHECK(kq::mxfp4::d({0, {}}) == 0x1p-128f);
+    CHECK(kq::mxfp4::d({1, {}}) == 0x1p-127f);
+    CHECK(kq::mxfp4::d({255, {}}) == 0x1p127f);
 }

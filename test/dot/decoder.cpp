@@ -7,6 +7,7 @@
 #include <kq/dot/q8_0_aligned.hpp>
 
 #include <bit>
+#include <cmath>
 #include <utility>
 
 namespace {
@@ -36,15 +37,14 @@ struct decoded {
     int loaded;                           ///< bytes
 };
 
-template <class E, int Parts>
+template <class E, int Parts, class Memory = watched_memory>
 decoded decode(const unsigned char* block, int slice, int part) {
     using decoder = kq::decoder<E, Parts>;
     const kq::lane_context where{7, slice, samples::lookup_table<E>(), decoder::constant, part};
     watched_memory::first = block;
     watched_memory::bytes = sizeof(typename E::block);
     watched_memory::loaded = 0;
-    const auto fragment =
-        decoder::template load<watched_memory>(decoder::locate(block, slice, part), 0);
+    const auto fragment = decoder::template load<Memory>(decoder::locate(block, slice, part), 0);
     decoded d;
     d.loaded = watched_memory::loaded;
     const auto& scales = decoder::integer_scales(fragment, where);
@@ -195,4 +195,46 @@ TEST_CASE("a quarter of a q4_k slice loads the header and 8 bytes of codes") {
     std::memcpy(memory, &b, sizeof(b));
     CHECK(decode<kq::q4_k, 4>(memory, 2, 3).loaded == 16 + 8);
     CHECK(decode<kq::q4_k, 1>(memory, 2, 0).loaded == 16 + 32);
+}
+
+TEST_CASE("padded memory, where lanes may read around a block, gives the same") {
+    for_each_block([]<class E>(const typename E::block& b) {
+        alignas(16) unsigned char memory[48 + sizeof(b)];
+        std::memset(memory, 0x5a, sizeof(memory));
+        for (int at = 16; at < 32; at += kq::block_alignment<E>) {
+            const unsigned char* block = memory + at;
+            std::memcpy(memory + at, &b, sizeof(b));
+            for (int slice = 0; slice < kq::decoder<E>::slices; ++slice) {
+                const decoded strict = decode<E, 1>(block, slice, 0);
+                const decoded padded = decode<E, 1, kq::padded_memory>(block, slice, 0);
+                REQUIRE(padded.codes == strict.codes);
+                REQUIRE(padded.scales == strict.scales);
+                REQUIRE(padded.minimums == strict.minimums);
+                REQUIRE(padded.floats == strict.floats);
+                for (int part = 0; part < 4; ++part) {
+                    const decoded quarter = decode<E, 4, kq::padded_memory>(block, slice, part);
+                    REQUIRE(quarter.codes == decode<E, 4>(block, slice, part).codes);
+                    REQUIRE(quarter.floats == strict.floats);
+                }
+            }
+            std::memset(memory, 0xa5, sizeof(memory));
+        }
+    });
+}
+
+TEST_CASE(
+    "every e8m0 byte of mxfp4 is a power of two times the activation's scale, subnormal or not") {
+    using decoder = kq::decoder<kq::mxfp4>;
+    for (const float d : {1.0f, 0.7f, -3.0f, 0x1.8p-100f, 0x1p-130f}) {
+        int wrong = 0;
+        for (uint32_t e = 0; e < 256; ++e) {
+            decoder::fragment w{};
+            w.e = e;
+            const double exact = std::ldexp(static_cast<double>(d), static_cast<int>(e) - 128);
+            const auto expected = static_cast<float>(exact);
+            wrong += std::bit_cast<uint32_t>(decoder::scale(w, d).dot) !=
+                     std::bit_cast<uint32_t>(expected);
+        }
+        CHECK(wrong == 0);
+    }
 }

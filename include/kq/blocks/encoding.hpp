@@ -10,7 +10,9 @@
 // clang-format off
 #define KQ_ENCODINGS(entry) \
     entry(q4_0, 2) \
+    entry(q4_1, 3) \
     entry(q5_0, 6) \
+    entry(q5_1, 7) \
     entry(q8_0, 8) \
     entry(q2_k, 10) \
     entry(q3_k, 11) \
@@ -19,6 +21,8 @@
     entry(q6_k, 14) \
     entry(iq2_xxs, 16) \
     entry(iq3_xxs, 18) \
+    entry(iq4_nl, 20) \
+    entry(mxfp4, 39) \
     entry(nvfp4, 40) \
     entry(q1_0, 41) \
     entry(q2_0, 42)

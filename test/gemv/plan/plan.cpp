@@ -82,7 +82,9 @@ constexpr int codebook_bytes = (256 + 128) * 32 * 4;
 
 constexpr subject subjects[] = {
     legacy<kq::q4_0>("q4_0", 18, 2),
+    legacy<kq::q4_1>("q4_1", 20, 4),
     legacy<kq::q5_0>("q5_0", 22, 2),
+    legacy<kq::q5_1>("q5_1", 24, 8),
     legacy<kq::q8_0>("q8_0", 34, 2),
     superblock<kq::q2_k>("q2_k", 84, 4),
     superblock<kq::q3_k>("q3_k", 110, 2),
@@ -94,6 +96,8 @@ constexpr subject subjects[] = {
     legacy<kq::nvfp4>("nvfp4", 36, 4, 64),
     legacy<kq::q1_0>("q1_0", 18, 2, 128),
     legacy<kq::q2_0>("q2_0", 18, 2, 64),
+    legacy<kq::iq4_nl>("iq4_nl", 18, 2),
+    legacy<kq::mxfp4>("mxfp4", 17, 1),
 };
 
 constexpr int64_t int_most = std::numeric_limits<int>::max();
@@ -409,6 +413,10 @@ TEST_CASE("the refusal of misaligned weights says the alignment") {
     for_each_subject([](const subject& s) {
         kq::dense_arguments a = good_arguments(64, 3, 1024);
         a.weights = address(0x10001);
+        if (s.alignment == 1) {
+            CHECK(plan_of(s, a).outcome.ok()); // nothing is misaligned
+            return;
+        }
         const std::string rule = plan_of(s, a).outcome.rule();
         CHECK(rule.find(std::to_string(s.alignment) + "-byte") != std::string::npos);
     });
