@@ -156,6 +156,14 @@ constexpr kq::iq3_xxs::block iq3_xxs_block() {
     return b;
 }
 
+constexpr kq::tq2_0::block tq2_0_block() {
+    kq::tq2_0::block b{};
+    b.d = one_half;
+    b.qs[48] = 0b11'10'01'00; // weights 144, 176, 208, 240: 0, 1, 2, 3
+    b.qs[31] = 0b10'00'00'01; // weights 31, 63, 95, 127: 1, 0, 0, 2
+    return b;
+}
+
 /// A block of `Elements` weights in `Bytes` bytes, of which kq knows no encoding.
 template <int Elements, int Bytes>
 struct unknown {
@@ -214,6 +222,7 @@ TEST_CASE("blocks have the sizes of the file format") {
     STATIC_REQUIRE(kq::block_bytes<kq::q6_k> == 210);
     STATIC_REQUIRE(kq::block_bytes<kq::iq2_xxs> == 66);
     STATIC_REQUIRE(kq::block_bytes<kq::iq3_xxs> == 98);
+    STATIC_REQUIRE(kq::block_bytes<kq::tq2_0> == 66);
     STATIC_REQUIRE(sizeof(kq::q8_k::block) == 292);
 }
 
@@ -228,6 +237,7 @@ TEST_CASE("weights need the largest power of two that divides the block as align
     STATIC_REQUIRE(kq::block_alignment<kq::q6_k> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::iq2_xxs> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::iq3_xxs> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::tq2_0> == 2);
 }
 
 TEST_CASE("blocks can be read at the alignment that weights need") {
@@ -250,6 +260,7 @@ TEST_CASE(
     STATIC_REQUIRE(std::is_same_v<kq::q6_k::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::iq2_xxs::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::iq3_xxs::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::tq2_0::activation, kq::q8_k>);
 }
 
 TEST_CASE("a q4_0 block decodes to the weights worked out by hand, at compile time") {
@@ -318,4 +329,33 @@ TEST_CASE("an iq3_xxs block decodes to the weights worked out by hand, at compil
                                                           {254, -201.5f},
                                                           {255, -240.25f},
                                                           {0, 0.5f}}));
+}
+
+TEST_CASE("a tq2_0 block decodes to the weights worked out by hand, at compile time") {
+    // A code of 3, which quantizers never write, is 2 d.
+    STATIC_REQUIRE(decodes<kq::tq2_0>(tq2_0_block(), {{144, -0.5f},
+                                                      {176, 0.0f},
+                                                      {208, 0.5f},
+                                                      {240, 1.0f},
+                                                      {31, 0.0f},
+                                                      {63, -0.5f},
+                                                      {127, 0.5f},
+                                                      {0, -0.5f}}));
+}
+
+TEST_CASE("each of the two bits of a tq2_0 weight changes that weight alone, by what it is worth") {
+    kq::tq2_0::block b{};
+    b.d = one;
+    int wrong = 0;
+    for (int i = 0; i < 256; ++i) {
+        for (int bits = 1; bits < 4; ++bits) {
+            b.qs[32 * (i / 128) + i % 32] = static_cast<uint8_t>(bits << (2 * (i % 128 / 32)));
+            for (int j = 0; j < 256; ++j) {
+                const float expected = static_cast<float>((j == i ? bits : 0) - 1);
+                wrong += kq::reference::weight<kq::tq2_0>(b, j) != expected;
+            }
+            b.qs[32 * (i / 128) + i % 32] = 0;
+        }
+    }
+    CHECK(wrong == 0);
 }

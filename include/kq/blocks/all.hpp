@@ -13,3 +13,4 @@
 #include <kq/blocks/q5_k.hpp>
 #include <kq/blocks/q6_k.hpp>
 #include <kq/blocks/q8_0.hpp>
+#include <kq/blocks/tq2_0.hpp>

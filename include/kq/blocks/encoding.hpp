@@ -18,7 +18,8 @@
     entry(q5_k, 13) \
     entry(q6_k, 14) \
     entry(iq2_xxs, 16) \
-    entry(iq3_xxs, 18)
+    entry(iq3_xxs, 18) \
+    entry(tq2_0, 35)
 // clang-format on
 
 namespace kq::inline KQ_ABI {

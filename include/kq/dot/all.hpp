@@ -14,3 +14,4 @@
 #include <kq/dot/q5_k.hpp>
 #include <kq/dot/q6_k.hpp>
 #include <kq/dot/q8_0.hpp>
+#include <kq/dot/tq2_0.hpp>
