@@ -174,21 +174,21 @@ TEST_CASE("byte and half dots wrap around at 2^32") {
     CHECK(kq::dp2a_lo_uu(0x0000ffffu, 0x00000001u, 1u) == 0x00010000u);
 }
 
-TEST_CASE(
-    "byte_permute picks the bytes that every selector numbers, the selector's high half ignored") {
+TEST_CASE("byte_permute picks the bytes that every selector numbers, or repeats their signs, the "
+          "selector's high half ignored") {
     generator random(3);
     int differences = 0;
-    for (uint32_t choice = 0; choice < 4096; ++choice) {
+    for (uint32_t choice = 0; choice < 65536; ++choice) {
         const uint32_t words[2] = {static_cast<uint32_t>(random()),
                                    static_cast<uint32_t>(random())};
-        unsigned char bytes[8];
+        signed char bytes[8];
         std::memcpy(bytes, words, sizeof(bytes));
-        uint32_t selector = static_cast<uint32_t>(random()) << 16;
-        unsigned char picked[4];
+        const uint32_t selector = static_cast<uint32_t>(random()) << 16 | choice;
+        signed char picked[4];
         for (int i = 0; i < 4; ++i) {
-            const uint32_t from = (choice >> (3 * i)) & 7u;
-            selector |= from << (4 * i);
-            picked[i] = bytes[from];
+            const uint32_t nibble = (choice >> (4 * i)) & 0xfu;
+            const signed char byte = bytes[nibble % 8];
+            picked[i] = nibble < 8 ? byte : static_cast<signed char>(byte < 0 ? -1 : 0);
         }
         uint32_t expected = 0;
         std::memcpy(&expected, picked, sizeof(expected));

@@ -119,7 +119,9 @@ public:
             for (size_t i = 0; i < sizeof(b); ++i) {
                 each[i] = static_cast<unsigned char>(random.next() >> 56);
             }
-            b.d = random.scale();
+            if constexpr (requires { b.d = random.scale(); }) {
+                b.d = random.scale();
+            }
             if constexpr (requires { b.dmin; }) {
                 b.dmin = random.scale();
             }

@@ -59,7 +59,7 @@ __host__ __device__ results compute(word_pair w) {
     r.lo_ss = dp2a_lo_ss(w.a, w.b, 5);
     r.hi_ss = dp2a_hi_ss(w.a, w.b, 5);
     r.lo_uu = dp2a_lo_uu(w.a, w.b, 5);
-    r.permuted = byte_permute(w.a, w.b, (w.a ^ w.b) & 0x7777u);
+    r.permuted = byte_permute(w.a, w.b, w.a ^ w.b);
     r.product = bits(mul_rn(x, y));
     r.fused = bits(fma_rn(x, y, 1.5f));
     r.sum = bits(add_rn(x, y));

@@ -111,7 +111,7 @@ TEST_CASE(
             INFO(kq::name_of(E::id) << ", " << c.name);
             const auto x = c.as<float>("activation_f32");
             const auto images = quantize<E>(x.data(), x.size(), c.k, c.m, c.k);
-            const int64_t blocks = c.k / E::elements;
+            const int64_t blocks = c.k / E::activation::elements;
             std::vector<stored> unpacked;
             for (int64_t j = 0; j < c.m; ++j) {
                 for (int64_t b = 0; b < blocks; ++b) {
