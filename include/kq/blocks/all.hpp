@@ -5,6 +5,7 @@
 
 #include <kq/blocks/iq2_xxs.hpp>
 #include <kq/blocks/iq3_xxs.hpp>
+#include <kq/blocks/iq4_xs.hpp>
 #include <kq/blocks/q2_k.hpp>
 #include <kq/blocks/q3_k.hpp>
 #include <kq/blocks/q4_0.hpp>
@@ -13,4 +14,5 @@
 #include <kq/blocks/q5_k.hpp>
 #include <kq/blocks/q6_k.hpp>
 #include <kq/blocks/q8_0.hpp>
+#include <kq/blocks/tq1_0.hpp>
 #include <kq/blocks/tq2_0.hpp>

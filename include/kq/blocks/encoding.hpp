@@ -19,6 +19,8 @@
     entry(q6_k, 14) \
     entry(iq2_xxs, 16) \
     entry(iq3_xxs, 18) \
+    entry(iq4_xs, 23) \
+    entry(tq1_0, 34) \
     entry(tq2_0, 35)
 // clang-format on
 

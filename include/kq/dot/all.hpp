@@ -6,6 +6,7 @@
 #include <kq/dot/dot.hpp>
 #include <kq/dot/iq2_xxs.hpp>
 #include <kq/dot/iq3_xxs.hpp>
+#include <kq/dot/iq4_xs.hpp>
 #include <kq/dot/q2_k.hpp>
 #include <kq/dot/q3_k.hpp>
 #include <kq/dot/q4_0.hpp>
@@ -14,4 +15,5 @@
 #include <kq/dot/q5_k.hpp>
 #include <kq/dot/q6_k.hpp>
 #include <kq/dot/q8_0.hpp>
+#include <kq/dot/tq1_0.hpp>
 #include <kq/dot/tq2_0.hpp>

@@ -118,33 +118,22 @@ private:
         return dot;
     }
 
-    /// The first run that stands as many bits up as `run` does.
-    KQ_API static constexpr int first_as(int run) {
-        int first = 0;
-        while (decode::shift(first) != decode::shift(run)) {
-            ++first;
-        }
-        return first;
-    }
-
-    /// As `unscaled`, for several shifts: one sum for each, multiplied up to the largest shift.
+    /// As `unscaled`, for several shifts: one sum for each, multiplied up to the largest.
     KQ_API static int folded(const fragment& w, const activation& x, const lane_context& where) {
-        static_assert(decode::shift(0) == 0, "kq: the offset comes off codes at bit 0");
-        int sums[decode::runs] = {};
+        int sums[largest_shift() + 1] = {}; // those of shifts that no run has stay 0
         sums[0] = decode::offset != 0 ? dot_sums(x, 0x01010101u * byte(-decode::offset)) : 0;
         KQ_UNROLL
         for (int run = 0; run < decode::runs; ++run) {
+            int& sum = sums[decode::shift(run)];
             KQ_UNROLL
             for (int i = 0; i < run_length; ++i) {
-                sums[first_as(run)] = add(w, run, i, x, where, sums[first_as(run)]);
+                sum = add(w, run, i, x, where, sum);
             }
         }
         int dot = 0;
         KQ_UNROLL
-        for (int run = decode::runs - 1; run >= 0; --run) {
-            if (first_as(run) == run) {
-                dot += sums[run] * (1 << (largest_shift() - decode::shift(run)));
-            }
+        for (int shift = largest_shift(); shift >= 0; --shift) {
+            dot += sums[shift] * (1 << (largest_shift() - shift));
         }
         return dot >> largest_shift();
     }

@@ -91,6 +91,8 @@ constexpr subject subjects[] = {
     superblock<kq::q6_k>("q6_k", 210, 2),
     superblock<kq::iq2_xxs>("iq2_xxs", 66, 2, codebook_bytes),
     superblock<kq::iq3_xxs>("iq3_xxs", 98, 2, codebook_bytes),
+    superblock<kq::iq4_xs>("iq4_xs", 136, 8),
+    superblock<kq::tq1_0>("tq1_0", 54, 2),
     superblock<kq::tq2_0>("tq2_0", 66, 2),
 };
 
