@@ -20,17 +20,19 @@ using kq::element_order;
 using sequential_k = kq::image<kq::q8_k, 4, element_order::sequential>;
 using planar_k = kq::image<kq::q8_k, 4, element_order::planar>;
 using sequential_32 = kq::image<kq::q8_32, 1, element_order::sequential>;
+using columns_k = kq::image<kq::q8_k, 4, element_order::columns>;
 using strided_32 = kq::image<kq::q8_32, 1, element_order::strided>;
 
-/// Whether the dots of a list read one of the four images above.
+/// Whether the dots of a list read one of the five images above.
 template <class... Encodings>
-constexpr bool read_only_four(kq::type_list<Encodings...>) {
+constexpr bool read_only_five(kq::type_list<Encodings...>) {
     return ((std::is_same_v<typename kq::decoder<Encodings>::image, sequential_k> ||
              std::is_same_v<typename kq::decoder<Encodings>::image, planar_k> ||
+             std::is_same_v<typename kq::decoder<Encodings>::image, columns_k> ||
              std::is_same_v<typename kq::decoder<Encodings>::image, sequential_32> ||
              std::is_same_v<typename kq::decoder<Encodings>::image, strided_32>)&&...);
 }
-static_assert(read_only_four(kq::encodings{}));
+static_assert(read_only_five(kq::encodings{}));
 
 /// Runs `test` for every image, each in a section of its name.
 template <class Test>
@@ -40,6 +42,9 @@ void for_each_image(Test test) {
     }
     SECTION("q8_k, planar") {
         test.template operator()<planar_k>();
+    }
+    SECTION("q8_k, columns") {
+        test.template operator()<columns_k>();
     }
     SECTION("q8_32, sequential") {
         test.template operator()<sequential_32>();
@@ -88,6 +93,14 @@ template <class Image>
 int defined_element(int slice, int vector, int byte) {
     if (std::is_same_v<Image, planar_k>) {
         return 16 * (8 * (slice / 2) + 2 * vector + slice % 2) + byte;
+    }
+    if (std::is_same_v<Image, columns_k>) {
+        // The first byte fields of tq1_0, 32 and 16 bytes, and its last, 4 bytes: the slice's
+        // words.
+        constexpr int firsts[16] = {0,   4,   32,  36,  64,  68,  96,  100,
+                                    128, 132, 160, 176, 192, 208, 224, 240};
+        const int word = 4 * vector + byte / 4;
+        return firsts[word] + slice * (word < 10 ? 8 : 4) + byte % 4;
     }
     const int first = slice * (Image::activation::elements / Image::slices);
     if (std::is_same_v<Image, strided_32>) {

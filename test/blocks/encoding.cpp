@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace {
 
@@ -248,6 +249,33 @@ bool are_bits_of(int i, typename Encoding::block b, int byte, int bit, int count
     return only;
 }
 
+constexpr kq::iq4_xs::block iq4_xs_block() {
+    kq::iq4_xs::block b{};
+    b.d = one_half;
+    b.qs[83] = 0xf3;              // weight 163: code 3, weight 179: code 15
+    b.scales_l[2] = 0xa9;         // sub-block 4: 9, sub-block 5: 10
+    b.scales_h[1] = 0b1111'10'01; // sub-block 4: 1 << 4, sub-block 5: 2 << 4, 6 and 7: 3 << 4
+    b.scales_l[3] = 0xf0;         // sub-block 6: 0, sub-block 7: 15
+    return b;
+}
+
+constexpr kq::tq1_0::block tq1_0_block() {
+    kq::tq1_0::block b{};
+    b.d = one_half;
+    b.qs[5] = 0x10;  // digits 0, 0, 1, 2, 0: weights 5, 37, 69, 101, 133
+    b.qs[41] = 0x20; // digits 0, 1, 0, 1, 0: weights 169, 185, 201, 217, 233
+    b.qh[2] = 0xff;  // digits 2, 2, 2, 2: weights 242, 246, 250, 254
+    return b;
+}
+
+constexpr kq::tq2_0::block tq2_0_block() {
+    kq::tq2_0::block b{};
+    b.d = one_half;
+    b.qs[48] = 0b11'10'01'00; // weights 144, 176, 208, 240: 0, 1, 2, 3
+    b.qs[31] = 0b10'00'00'01; // weights 31, 63, 95, 127: 1, 0, 0, 2
+    return b;
+}
+
 /// A block of `Elements` weights in `Bytes` bytes, of which kq knows no encoding.
 template <int Elements, int Bytes>
 struct unknown {
@@ -313,6 +341,9 @@ TEST_CASE("blocks have the sizes of the file format") {
     STATIC_REQUIRE(kq::block_bytes<kq::q2_0> == 18);
     STATIC_REQUIRE(kq::block_bytes<kq::iq4_nl> == 18);
     STATIC_REQUIRE(kq::block_bytes<kq::mxfp4> == 17);
+    STATIC_REQUIRE(kq::block_bytes<kq::iq4_xs> == 136);
+    STATIC_REQUIRE(kq::block_bytes<kq::tq1_0> == 54);
+    STATIC_REQUIRE(kq::block_bytes<kq::tq2_0> == 66);
     STATIC_REQUIRE(sizeof(kq::q8_k::block) == 292);
 }
 
@@ -334,6 +365,9 @@ TEST_CASE("weights need the largest power of two that divides the block as align
     STATIC_REQUIRE(kq::block_alignment<kq::q2_0> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::iq4_nl> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::mxfp4> == 1);
+    STATIC_REQUIRE(kq::block_alignment<kq::iq4_xs> == 8);
+    STATIC_REQUIRE(kq::block_alignment<kq::tq1_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::tq2_0> == 2);
 }
 
 TEST_CASE("blocks can be read at the alignment that weights need") {
@@ -363,6 +397,9 @@ TEST_CASE(
     STATIC_REQUIRE(std::is_same_v<kq::q2_0::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::iq4_nl::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::mxfp4::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::iq4_xs::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::tq1_0::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::tq2_0::activation, kq::q8_k>);
 }
 
 TEST_CASE("a q4_0 block decodes to the weights worked out by hand, at compile time") {
@@ -559,4 +596,176 @@ TEST_CASE("each code bit of q1_0, q2_0 and nvfp4 is that of its own weight and o
             CHECK(are_bits_of<kq::nvfp4>(i, b, 4 + i / 16 * 8 + i % 8, i % 16 / 8 * 4 + 1, 3));
         }
     }
+}
+
+TEST_CASE("an iq4_xs block decodes to the weights worked out by hand, at compile time") {
+    // Scales: sub-block 4 25 - 32, 5 42 - 32, 6 48 - 32, 7 63 - 32, the others -32; code 0 is -127.
+    STATIC_REQUIRE(decodes<kq::iq4_xs>(iq4_xs_block(), {{163, -325.0f},
+                                                        {179, 565.0f},
+                                                        {160, -635.0f},
+                                                        {128, 444.5f},
+                                                        {192, -1016.0f},
+                                                        {224, -1968.5f},
+                                                        {0, 2032.0f}}));
+}
+
+TEST_CASE("each nibble of iq4_xs is one of the 16 codes, of one weight alone") {
+    constexpr int codes[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                               1,    13,   25,  38,  53,  69,  89,  113};
+    int wrong = 0;
+    for (int i = 0; i < 256; ++i) {
+        for (int nibble = 0; nibble < 16; ++nibble) {
+            kq::iq4_xs::block b{};
+            b.qs[16 * (i / 32) + i % 16] = static_cast<uint8_t>(nibble << (4 * (i % 32 / 16)));
+            for (int j = 0; j < 256; ++j) {
+                wrong += kq::iq4_xs::code(b, j) != codes[j == i ? nibble : 0];
+            }
+        }
+    }
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("each bit of a scale of iq4_xs changes the scale of its 32 weights alone, by its worth") {
+    int wrong = 0;
+    for (int g = 0; g < 8; ++g) {
+        for (int scale = 0; scale < 64; ++scale) {
+            kq::iq4_xs::block b{};
+            b.scales_l[g / 2] = static_cast<uint8_t>((scale & 15) << (4 * (g % 2)));
+            b.scales_h[g / 4] = static_cast<uint8_t>((scale >> 4) << (2 * (g % 4)));
+            for (int j = 0; j < 256; ++j) {
+                wrong += kq::iq4_xs::scale(b, j) != (j / 32 == g ? scale : 0) - 32;
+            }
+        }
+    }
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("a tq1_0 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::tq1_0>(tq1_0_block(), {{5, -0.5f},
+                                                      {37, -0.5f},
+                                                      {69, 0.0f},
+                                                      {101, 0.5f},
+                                                      {133, -0.5f},
+                                                      {169, -0.5f},
+                                                      {185, 0.0f},
+                                                      {201, -0.5f},
+                                                      {217, 0.0f},
+                                                      {233, -0.5f},
+                                                      {242, 0.5f},
+                                                      {246, 0.5f},
+                                                      {250, 0.5f},
+                                                      {254, 0.5f},
+                                                      {0, -0.5f},
+                                                      {255, -0.5f}}));
+}
+
+TEST_CASE("the digits of all 256 bytes of tq1_0 are those of the byte as a fraction of 256") {
+    int wrong = 0;
+    for (int byte = 0; byte < 256; ++byte) {
+        kq::tq1_0::block b{};
+        for (uint8_t& q : b.qs) {
+            q = static_cast<uint8_t>(byte);
+        }
+        for (uint8_t& q : b.qh) {
+            q = static_cast<uint8_t>(byte);
+        }
+        int power = 1;
+        for (int n = 0; n < 5; ++n) {
+            power *= 3; // the number that digits 0 to n are is byte * power / 256, rounded down
+            const int code = byte * power / 256 % 3 - 1;
+            for (int i = 0; i < 32; ++i) {
+                wrong += kq::tq1_0::code(b, 32 * n + i) != code;
+            }
+            for (int i = 0; i < 16; ++i) {
+                wrong += kq::tq1_0::code(b, 160 + 16 * n + i) != code;
+            }
+            for (int i = 0; i < 4 && n < 4; ++i) {
+                wrong += kq::tq1_0::code(b, 240 + 4 * n + i) != code;
+            }
+        }
+    }
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("what a quantizer of tq1_0 writes for digits decodes to them, and is never one of 13 "
+          "bytes") {
+    bool written[256] = {};
+    int wrong = 0;
+    for (int number = 0; number < 243; ++number) {
+        const int byte = (number * 256 + 242) / 243; // rounded up
+        written[byte] = true;
+        kq::tq1_0::block b{};
+        b.qs[31] = b.qs[47] = static_cast<uint8_t>(byte);
+        for (int n = 0, unit = 81; n < 5; ++n, unit /= 3) {
+            const int code = number / unit % 3 - 1;
+            wrong += kq::tq1_0::code(b, 32 * n + 31) != code;
+            wrong += kq::tq1_0::code(b, 160 + 16 * n + 15) != code;
+        }
+    }
+    CHECK(wrong == 0);
+    std::vector<int> never;
+    for (int byte = 0; byte < 256; ++byte) {
+        if (!written[byte]) {
+            never.push_back(byte);
+        }
+    }
+    CHECK(never == std::vector<int>{1, 20, 40, 60, 79, 99, 119, 138, 158, 178, 197, 217, 237});
+}
+
+TEST_CASE("a byte of tq1_0 that moves one digit moves its weight alone") {
+    // For each digit: the bytes that make it 0 and 2 where all others are 1.
+    constexpr uint8_t of_five[5][2] = {
+        {0x2b, 0xd5}, {0x64, 0x9c}, {0x76, 0x89}, {0x7d, 0x83}, {0x7f, 0x81}};
+    constexpr uint8_t of_four[4][2] = {{0x2a, 0xd4}, {0x62, 0x9b}, {0x75, 0x88}, {0x7c, 0x82}};
+    kq::tq1_0::block zero{};
+    zero.d = one;
+    std::memset(zero.qs, 0x80, sizeof(zero.qs));
+    std::memset(zero.qh, 0x7f, sizeof(zero.qh));
+    int wrong = 0;
+    for (int i = 0; i < 256; ++i) {
+        for (int up = 0; up < 2; ++up) {
+            kq::tq1_0::block b = zero;
+            if (i < 160) {
+                b.qs[i % 32] = of_five[i / 32][up];
+            } else if (i < 240) {
+                b.qs[32 + i % 16] = of_five[i / 16 - 10][up];
+            } else {
+                b.qh[i % 4] = of_four[i / 4 - 60][up];
+            }
+            for (int j = 0; j < 256; ++j) {
+                const float expected = j == i ? (up != 0 ? 1.0f : -1.0f) : 0.0f;
+                wrong += kq::reference::weight<kq::tq1_0>(b, j) != expected;
+            }
+        }
+    }
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("a tq2_0 block decodes to the weights worked out by hand, at compile time") {
+    // A code of 3, which quantizers never write, is 2 d.
+    STATIC_REQUIRE(decodes<kq::tq2_0>(tq2_0_block(), {{144, -0.5f},
+                                                      {176, 0.0f},
+                                                      {208, 0.5f},
+                                                      {240, 1.0f},
+                                                      {31, 0.0f},
+                                                      {63, -0.5f},
+                                                      {127, 0.5f},
+                                                      {0, -0.5f}}));
+}
+
+TEST_CASE("each of the two bits of a tq2_0 weight changes that weight alone, by what it is worth") {
+    kq::tq2_0::block b{};
+    b.d = one;
+    int wrong = 0;
+    for (int i = 0; i < 256; ++i) {
+        for (int bits = 1; bits < 4; ++bits) {
+            b.qs[32 * (i / 128) + i % 32] = static_cast<uint8_t>(bits << (2 * (i % 128 / 32)));
+            for (int j = 0; j < 256; ++j) {
+                const float expected = static_cast<float>((j == i ? bits : 0) - 1);
+                wrong += kq::reference::weight<kq::tq2_0>(b, j) != expected;
+            }
+            b.qs[32 * (i / 128) + i % 32] = 0;
+        }
+    }
+    CHECK(wrong == 0);
 }

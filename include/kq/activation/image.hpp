@@ -13,6 +13,7 @@ enum class element_order {
     sequential, ///< slice s holds the groups that follow each other
     planar,     ///< slice 2h + p holds groups 8h + 2i + p: the four bit planes of 16 code bytes
     strided,    ///< word w of a slice of 32 elements holds elements w, w + 8, w + 16 and w + 24
+    columns, ///< slice s holds 8 elements from 32n + 8s on of 160, 4 from 16n + 4s on of the rest
 };
 
 /// The geometry of an image, as data.
@@ -57,6 +58,8 @@ struct image {
                   "kq: planar order is defined for 256 elements in 4 slices");
     static_assert(Order != element_order::strided || vectors == 2,
                   "kq: strided order is defined for slices of 32 elements");
+    static_assert(Order != element_order::columns || (groups == 16 && Slices == 4),
+                  "kq: columns are defined for 256 elements in 4 slices");
 
     static constexpr int panel_blocks = 32 / Slices;
     static constexpr int sums_offset = vectors * 512;
@@ -73,11 +76,22 @@ struct image {
 
     /// The 16-element group that element `i` of a block belongs to: a vector of a slice.
     KQ_API static constexpr int group_of(int i) {
-        return Order == element_order::strided ? i / 32 * 2 + i % 8 / 4 : i / 16;
+        return Order == element_order::strided   ? i / 32 * 2 + i % 8 / 4
+               : Order == element_order::columns ? column_of(i) * vectors + word_of(i) / 4
+                                                 : i / 16;
     }
     /// Where element `i` lies in its group's vector.
     KQ_API static constexpr int byte_of(int i) {
-        return Order == element_order::strided ? i % 4 * 4 + i % 32 / 8 : i % 16;
+        return Order == element_order::strided   ? i % 4 * 4 + i % 32 / 8
+               : Order == element_order::columns ? word_of(i) % 4 * 4 + i % 4
+                                                 : i % 16;
+    }
+    /// In columns, the first of the four elements that are word `word` of a group's vector.
+    KQ_API static constexpr int first_of_word(int group, int word) {
+        const int slice = group / vectors;
+        const int in_slice = group % vectors * 4 + word;
+        return in_slice < 10 ? in_slice / 2 * 32 + slice * 8 + in_slice % 2 * 4
+                             : in_slice * 16 + slice * 4;
     }
 
     /// Where 16-element group `group` of a block lies.
@@ -167,6 +181,11 @@ struct image {
         detail::finish(block, detail::copy_from<float>(panel + d_at(first_slot)));
         return block;
     }
+
+private:
+    /// In columns, the slice that holds element `i`, and the number of its word there.
+    KQ_API static constexpr int column_of(int i) { return i < 160 ? i % 32 / 8 : i % 16 / 4; }
+    KQ_API static constexpr int word_of(int i) { return i < 160 ? i / 32 * 2 + i % 8 / 4 : i / 16; }
 };
 
 } // namespace kq::inline KQ_ABI

@@ -80,6 +80,34 @@ struct block_slots {
     }
 };
 
+/// Stores a block's codes in columns; lane l holds two words of four codes, elements `8 l` and the
+/// following, and the words' sums.
+template <class Image>
+__device__ __forceinline__ void store_columns(const block_slots<Image>& out, int lane,
+                                              uint64_t codes, int first_sum, int second_sum,
+                                              float d) {
+#pragma unroll
+    for (int word = 0; word < 2; ++word) {
+        const int element = 8 * lane + 4 * word;
+        *reinterpret_cast<uint32_t*>(out.codes(Image::group_of(element)) +
+                                     Image::byte_of(element)) =
+            static_cast<uint32_t>(codes >> (32 * word));
+    }
+    // A vector's words are of four lanes; lane g adds those of group g up.
+    const int group = lane % Image::groups;
+    int sum = 0;
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+        const int element = Image::first_of_word(group, word);
+        const int first = __shfl_sync(~0u, first_sum, element / 8);
+        const int second = __shfl_sync(~0u, second_sum, element / 8);
+        sum += element % 8 == 0 ? first : second;
+    }
+    if (lane < Image::groups) {
+        out.store(group, sum, d);
+    }
+}
+
 /// Quantizes one block by a warp; lane l holds elements `l * elements / 32` and the following.
 /// `x`: [elements], or null for a slot past the row's end.
 template <class Image, class Element>
@@ -98,30 +126,39 @@ __device__ __forceinline__ void quantize_by_warp(const Element* x, bool vectoriz
         scale = rule::scale_of(extreme_of(own));
     }
     int sum = 0;
+    [[maybe_unused]] int first_sum = 0; // of half of the codes
     uint64_t codes = 0;
 #pragma unroll
     for (int e = 0; e < per_lane; ++e) {
+        if (e == per_lane / 2) {
+            first_sum = sum;
+        }
         const int code = rule::code_of(own[e], scale.inverse);
         sum += code;
         codes |= static_cast<uint64_t>(code & 0xff) << (8 * e);
     }
-#pragma unroll
-    for (int distance = 16; distance >= 1; distance /= 2) {
-        if (Image::group_of(distance * per_lane) == Image::group_of(0)) { // as of any other lane
-            sum += __shfl_xor_sync(~0u, sum, distance);
-        }
-    }
-
-    const int group = Image::group_of(lane * per_lane);
-    const int byte = Image::byte_of(lane * per_lane);
-    unsigned char* place = out.codes(group) + byte;
-    if constexpr (per_lane == 8) {
-        *reinterpret_cast<uint64_t*>(place) = codes;
+    if constexpr (Image::order == element_order::columns) {
+        store_columns(out, lane, codes, first_sum, sum - first_sum, scale.d);
     } else {
-        *place = static_cast<unsigned char>(codes);
-    }
-    if (byte == 0) {
-        out.store(group, sum, scale.d);
+#pragma unroll
+        for (int distance = 16; distance >= 1; distance /= 2) {
+            if (Image::group_of(distance * per_lane) ==
+                Image::group_of(0)) { // as of any other lane
+                sum += __shfl_xor_sync(~0u, sum, distance);
+            }
+        }
+
+        const int group = Image::group_of(lane * per_lane);
+        const int byte = Image::byte_of(lane * per_lane);
+        unsigned char* place = out.codes(group) + byte;
+        if constexpr (per_lane == 8) {
+            *reinterpret_cast<uint64_t*>(place) = codes;
+        } else {
+            *place = static_cast<unsigned char>(codes);
+        }
+        if (byte == 0) {
+            out.store(group, sum, scale.d);
+        }
     }
 }
 
@@ -139,6 +176,16 @@ __device__ __forceinline__ void load_group(const Element* x, int g, bool vectori
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 out[Image::byte_of(8 * b + i)] = four[i];
+            }
+        }
+    } else if constexpr (Image::order == element_order::columns) {
+#pragma unroll
+        for (int word = 0; word < 4; ++word) {
+            float four[4];
+            load_elements(x + Image::first_of_word(g, word), vectorized, four);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                out[4 * word + i] = four[i];
             }
         }
     } else {

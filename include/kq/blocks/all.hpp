@@ -6,6 +6,7 @@
 #include <kq/blocks/iq2_xxs.hpp>
 #include <kq/blocks/iq3_xxs.hpp>
 #include <kq/blocks/iq4_nl.hpp>
+#include <kq/blocks/iq4_xs.hpp>
 #include <kq/blocks/mxfp4.hpp>
 #include <kq/blocks/nvfp4.hpp>
 #include <kq/blocks/q1_0.hpp>
@@ -20,3 +21,5 @@
 #include <kq/blocks/q5_k.hpp>
 #include <kq/blocks/q6_k.hpp>
 #include <kq/blocks/q8_0.hpp>
+#include <kq/blocks/tq1_0.hpp>
+#include <kq/blocks/tq2_0.hpp>

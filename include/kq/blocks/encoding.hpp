@@ -22,6 +22,9 @@
     entry(iq2_xxs, 16) \
     entry(iq3_xxs, 18) \
     entry(iq4_nl, 20) \
+    entry(iq4_xs, 23) \
+    entry(tq1_0, 34) \
+    entry(tq2_0, 35) \
     entry(mxfp4, 39) \
     entry(nvfp4, 40) \
     entry(q1_0, 41) \

@@ -7,6 +7,7 @@
 #include <kq/dot/iq2_xxs.hpp>
 #include <kq/dot/iq3_xxs.hpp>
 #include <kq/dot/iq4_nl.hpp>
+#include <kq/dot/iq4_xs.hpp>
 #include <kq/dot/mxfp4.hpp>
 #include <kq/dot/nvfp4.hpp>
 #include <kq/dot/q1_0.hpp>
@@ -21,3 +22,5 @@
 #include <kq/dot/q5_k.hpp>
 #include <kq/dot/q6_k.hpp>
 #include <kq/dot/q8_0.hpp>
+#include <kq/dot/tq1_0.hpp>
+#include <kq/dot/tq2_0.hpp>
