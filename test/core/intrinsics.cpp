@@ -197,6 +197,20 @@ TEST_CASE(
     CHECK(differences == 0);
 }
 
+TEST_CASE("spread_highest_bits fills every byte with its highest bit") {
+    CHECK(kq::spread_highest_bits(0x80'7f'ff'00u) == 0xff'00'ff'00u);
+    CHECK(kq::spread_highest_bits(0x7f'80'00'ffu) == 0x00'ff'00'ffu);
+    int differences = 0;
+    for (const uint32_t word : sample_words(5)) {
+        uint32_t expected = 0;
+        for (int i = 0; i < 4; ++i) {
+            expected |= (word >> (8 * i) & 0x80u) != 0 ? 0xffu << (8 * i) : 0;
+        }
+        differences += kq::spread_highest_bits(word) != expected;
+    }
+    CHECK(differences == 0);
+}
+
 TEST_CASE("mul_rn rounds the exact product once, subnormal results included") {
     generator random(4);
     int differences = 0;

@@ -27,7 +27,7 @@ struct results {
     int ss, us;
     uint32_t uu;
     int lo_ss, hi_ss;
-    uint32_t lo_uu, permuted;
+    uint32_t lo_uu, permuted, spread;
     uint32_t product, fused, sum, quotient;
 };
 
@@ -60,6 +60,7 @@ __host__ __device__ results compute(word_pair w) {
     r.hi_ss = dp2a_hi_ss(w.a, w.b, 5);
     r.lo_uu = dp2a_lo_uu(w.a, w.b, 5);
     r.permuted = byte_permute(w.a, w.b, (w.a ^ w.b) & 0x7777u);
+    r.spread = spread_highest_bits(w.a);
     r.product = bits(mul_rn(x, y));
     r.fused = bits(fma_rn(x, y, 1.5f));
     r.sum = bits(add_rn(x, y));

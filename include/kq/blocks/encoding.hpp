@@ -18,7 +18,10 @@
     entry(q5_k, 13) \
     entry(q6_k, 14) \
     entry(iq2_xxs, 16) \
-    entry(iq3_xxs, 18)
+    entry(iq2_xs, 17) \
+    entry(iq3_xxs, 18) \
+    entry(iq3_s, 21) \
+    entry(iq2_s, 22)
 // clang-format on
 
 namespace kq::inline KQ_ABI {

@@ -124,6 +124,17 @@ KQ_API uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
     return result;
 }
 
+/// A byte of 0xff for every byte of `x` whose highest bit is set, else of 0.
+KQ_API uint32_t spread_highest_bits(uint32_t x) {
+    uint32_t result = 0;
+    NV_IF_TARGET(NV_IS_DEVICE,
+                 (asm("prmt.b32 %0, %1, %1, 0xba98;"
+                      : "=r"(result)
+                      : "r"(x));),
+                 (result = ((x >> 7) & 0x01010101u) * 0xffu;))
+    return result;
+}
+
 /// `x`, rotated right by `count` bits, 0 to 31.
 KQ_API uint32_t rotate_right(uint32_t x, int count) {
     NV_IF_ELSE_TARGET(NV_IS_DEVICE, (return __funnelshift_r(x, x, static_cast<uint32_t>(count));),

@@ -40,14 +40,19 @@ KQ_API uint32_t sign_offset(uint32_t signs, int i, uint32_t column) {
     }
 }
 
-/// A nibble of 4 for every negative weight of a group of 8, weight i in nibble i.
-KQ_API uint32_t sign_nibbles(uint32_t index) {
-    const uint32_t signs = codebooks::expand_signs(index);
+/// A nibble of 4 for every bit of `signs` that is set, that of bit i in nibble i: of a group of 8
+/// weights, the negative ones.
+KQ_API constexpr uint32_t nibbles_of(uint32_t signs) {
     uint32_t nibbles = 0;
     for (int i = 0; i < 8; ++i) {
         nibbles |= ((signs >> i) & 1u) << (4 * i + 2);
     }
     return nibbles;
+}
+
+/// The same of the signs that a 7-bit index stands for.
+KQ_API constexpr uint32_t sign_nibbles(uint32_t index) {
+    return nibbles_of(codebooks::expand_signs(index));
 }
 
 /// The high half of `x`, by the multiply pipe.
@@ -58,6 +63,11 @@ KQ_API uint32_t high_half(uint32_t x) {
 /// The scale of 32 weights, `2 s + 1` with s in the top four bits.
 KQ_API int odd_scale(uint32_t signs_and_scale) {
     return static_cast<int>((signs_and_scale >> 27) | 1u);
+}
+
+/// The scale `2 s + 1` with s in nibble `i` of `scales`, whose highest nibble is 0.
+KQ_API int odd_scale(uint32_t scales, int i) {
+    return static_cast<int>(((scales << 1) >> (4 * i) & 0x1eu) | 1u);
 }
 
 } // namespace kq::inline KQ_ABI::detail

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kq/blocks/iq2_s.hpp>
+#include <kq/dot/decoder.hpp>
+#include <kq/dot/signs.hpp>
+#include <kq/dot/three_levels.hpp>
+#include <kq/dot/words.hpp>
+
+namespace kq::inline KQ_ABI {
+
+/// IQ2_S: four lanes share a block, 64 weights each; a run is two groups of 8.
+template <int Parts>
+struct decoder<iq2_s, Parts> : detail::three_levels_decoder {
+    static_assert(Parts == 1 || Parts == 4, "kq: iq2_s is decoded by slices or quarters");
+
+    static constexpr int entry_rows = 512;
+    static constexpr int table_rows = entry_rows + 256;
+
+    /// Bits 0 to 7 of an index number a pair of rows, bit 9 the row, bit 8 the half of its word.
+    KQ_API static constexpr uint32_t table_row(int row) {
+        const int index = row / 2 + row % 2 * 512;
+        return row < entry_rows
+                   ? detail::table_entry(codebooks::iq2_s_levels(index)) |
+                         detail::table_entry(codebooks::iq2_s_levels(index + 256)) << 16
+                   : detail::nibbles_of(static_cast<uint32_t>(row - entry_rows));
+    }
+
+    struct anchor {
+        half_aligned q; ///< the low bits of the slice's indices
+        const unsigned char* block;
+        int high_at; ///< from the block to the slice's high bits
+    };
+
+    /// All of a slice, whatever the part.
+    struct fragment {
+        word_run<2> q;
+        word_run<2> signs;
+        uint32_t high;   ///< two bits an index
+        uint32_t scales; ///< four nibbles
+        f16 d;
+    };
+
+    KQ_API static anchor locate(const unsigned char* block, int slice, int = 0) {
+        return {half_aligned::at(block + offsetof(iq2_s::block, qs) + 8 * slice), block,
+                static_cast<int>(offsetof(iq2_s::block, qh)) + 2 * slice};
+    }
+
+    template <memory Memory>
+    KQ_API static fragment load(const anchor& from, int offset) {
+        constexpr int signs_at = offsetof(iq2_s::block, signs) - offsetof(iq2_s::block, qs);
+        constexpr int scales_at = offsetof(iq2_s::block, scales) - offsetof(iq2_s::block, qh);
+        const unsigned char* high = from.block + (offset + from.high_at);
+        return {load_after_header<2, Memory>(from.q, offset),
+                load_after_header<2, Memory>(from.q, offset + signs_at),
+                Memory::template load<uint16_t>(high),
+                Memory::template load<uint16_t>(high + scales_at),
+                load_f16<Memory>(from.block + offset)};
+    }
+
+    KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context& where) {
+        const int word = Parts == 1 ? i : where.part; // of the run
+        const int group = word / 2;
+        const uint32_t column = detail::column(where);
+        const uint32_t low_bytes = low_bytes_of_offsets(w.high, run / 2, column);
+        const uint32_t offsets =
+            byte_permute(low_bytes, w.q.word(run / 2), run % 2 == 0 ? 0x5140u : 0x7362u);
+        const uint32_t entry = group == 0 ? offsets & 0xffffu : detail::high_half(offsets);
+        const uint32_t signs =
+            detail::row_offset(w.signs.word(run / 2), 2 * (run % 2) + group, column);
+        return codes_at(entry, signs + entry_rows * 128, word % 2, where);
+    }
+
+    KQ_API static int run_scale(const fragment& w, int run, int factor) {
+        return detail::odd_scale(w.scales, run) * factor;
+    }
+
+    KQ_API static scales scale(const fragment& w, float d) {
+        return {mul_rn(to_f32(w.d), mul_rn(iq2_s::factor, d)), 0};
+    }
+
+private:
+    /// The low bytes of the offsets in the table of the four entries of 32 weights, `half` of the
+    /// slice: the column, the row of the pair at bit 7 and the half of its word at bit 1.
+    KQ_API static uint32_t low_bytes_of_offsets(uint32_t high, int half, uint32_t column) {
+        const uint32_t nibbles = ((high >> (8 * half)) | (high << (12 - 8 * half))) & 0x000f000fu;
+        const uint32_t pairs = (nibbles * 0x41u) & 0x03030303u; // of bits, one a byte
+        return ((pairs * 0x42u) & 0x82828282u) | column * 0x01010101u;
+    }
+};
+
+static_assert(dottable<iq2_s> && decodable<iq2_s, 4>);
+
+} // namespace kq::inline KQ_ABI
