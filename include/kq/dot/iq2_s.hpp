@@ -9,21 +9,20 @@
 
 namespace kq::inline KQ_ABI {
 
-/// IQ2_S: four lanes share a block, 64 weights each; a run is two groups of 8.
+/// IQ2_S: four lanes share a block, 64 weights each; a run is two groups of 8, whose nibbles lie in
+/// the halves of two words. Signs are spread to nibbles for 32 weights at a time: with a table of
+/// them too, the tables would not fit into every device's shared memory.
 template <int Parts>
 struct decoder<iq2_s, Parts> : detail::three_levels_decoder {
     static_assert(Parts == 1 || Parts == 4, "kq: iq2_s is decoded by slices or quarters");
 
-    static constexpr int entry_rows = 512;
-    static constexpr int table_rows = entry_rows + 256;
+    static constexpr int table_rows = 512;
 
     /// Bits 0 to 7 of an index number a pair of rows, bit 9 the row, bit 8 the half of its word.
     KQ_API static constexpr uint32_t table_row(int row) {
         const int index = row / 2 + row % 2 * 512;
-        return row < entry_rows
-                   ? detail::table_entry(codebooks::iq2_s_levels(index)) |
-                         detail::table_entry(codebooks::iq2_s_levels(index + 256)) << 16
-                   : detail::nibbles_of(static_cast<uint32_t>(row - entry_rows));
+        return detail::crumbs(codebooks::iq2_s_levels(index)) |
+               detail::crumbs(codebooks::iq2_s_levels(index + 256)) << 16;
     }
 
     struct anchor {
@@ -60,15 +59,20 @@ struct decoder<iq2_s, Parts> : detail::three_levels_decoder {
 
     KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context& where) {
         const int word = Parts == 1 ? i : where.part; // of the run
-        const int group = word / 2;
+        const int half = run / 2;                     // of the slice
+        const uint32_t pair = run % 2 == 0 ? 0x5140u : 0x7362u;
         const uint32_t column = detail::column(where);
-        const uint32_t low_bytes = low_bytes_of_offsets(w.high, run / 2, column);
         const uint32_t offsets =
-            byte_permute(low_bytes, w.q.word(run / 2), run % 2 == 0 ? 0x5140u : 0x7362u);
-        const uint32_t entry = group == 0 ? offsets & 0xffffu : detail::high_half(offsets);
-        const uint32_t signs =
-            detail::row_offset(w.signs.word(run / 2), 2 * (run % 2) + group, column);
-        return codes_at(entry, signs + entry_rows * 128, word % 2, where);
+            byte_permute(low_bytes_of_offsets(w.high, half, column), w.q.word(half), pair);
+        // Two entries as halves of a word. By the multiply pipe, as the integer ALU is what is
+        // short.
+        const uint32_t entries = detail::look_half_up(where, dp2a_lo_uu(offsets, 0x0001u, 0)) +
+                                 detail::look_half_up(where, detail::high_half(offsets)) * 0x10000u;
+        const uint32_t signs = w.signs.word(half);
+        const uint32_t nibbles =
+            word % 2 == 0 ? (entries & 0x33333333u) | sign_nibbles(signs, pair)
+                          : ((entries >> 2) & 0x33333333u) | sign_nibbles(signs >> 4, pair);
+        return codes_of(word / 2 == 0 ? nibbles : detail::high_half(nibbles), where);
     }
 
     KQ_API static int run_scale(const fragment& w, int run, int factor) {
@@ -86,6 +90,14 @@ private:
         const uint32_t nibbles = ((high >> (8 * half)) | (high << (12 - 8 * half))) & 0x000f000fu;
         const uint32_t pairs = (nibbles * 0x41u) & 0x03030303u; // of bits, one a byte
         return ((pairs * 0x42u) & 0x82828282u) | column * 0x01010101u;
+    }
+
+    /// A nibble of 4 for each of the low four bits of two bytes that is set, those of the pair of
+    /// bytes that `pair` picks.
+    KQ_API static uint32_t sign_nibbles(uint32_t bits, uint32_t pair) {
+        const uint32_t low = ((bits & 0x03030303u) * 0x24u) & 0x44444444u; // of bits 0 and 1
+        const uint32_t high = ((bits & 0x0c0c0c0cu) * 0x09u) & 0x44444444u;
+        return byte_permute(low, high, pair);
     }
 };
 

@@ -19,10 +19,8 @@ struct decoder<iq2_xs, Parts> : detail::three_levels_decoder {
     static constexpr int table_rows = entry_rows + 128;
 
     KQ_API static constexpr uint32_t table_row(int row) {
-        return row < entry_rows
-                   ? detail::table_entry(codebooks::iq2_xs_levels(row)) |
-                         detail::table_entry(codebooks::iq2_xs_levels(row + entry_rows)) << 16
-                   : detail::sign_nibbles(static_cast<uint32_t>(row - entry_rows));
+        return row < entry_rows ? entry(row) | entry(row + entry_rows) << 16
+                                : detail::sign_nibbles(static_cast<uint32_t>(row - entry_rows));
     }
 
     struct anchor {
@@ -56,9 +54,11 @@ struct decoder<iq2_xs, Parts> : detail::three_levels_decoder {
         const uint32_t q = w.q.word(run);
         const uint32_t column = detail::column(where);
         // The low byte numbers the row, the ninth bit picks the half of its word.
-        const uint32_t entry = dp4a_uu(q & 0x01ff01ffu, 0x0280u << at, column);
-        const uint32_t signs = dp4a_uu(q & 0xfe00fe00u, 0x4000u << at, column);
-        return codes_at(entry, signs + entry_rows * 128, word % 2, where);
+        const uint32_t at_entry = dp4a_uu(q & 0x01ff01ffu, 0x0280u << at, column);
+        const uint32_t at_signs = dp4a_uu(q & 0xfe00fe00u, 0x4000u << at, column);
+        const uint32_t nibbles = nibbles_of_entry(detail::look_half_up(where, at_entry)) |
+                                 detail::look_up(where, at_signs + entry_rows * 128);
+        return codes_of(word % 2 == 0 ? nibbles : detail::high_half(nibbles), where);
     }
 
     KQ_API static int run_scale(const fragment& w, int run, int factor) {
@@ -67,6 +67,22 @@ struct decoder<iq2_xs, Parts> : detail::three_levels_decoder {
 
     KQ_API static scales scale(const fragment& w, float d) {
         return {mul_rn(to_f32(w.d), mul_rn(iq2_xs::factor, d)), 0};
+    }
+
+private:
+    /// The crumbs of an entry, made for `nibbles_of_entry`: where its product carries, weight 4
+    /// gets the carry, and has 1 less here.
+    KQ_API static constexpr uint32_t entry(int index) {
+        const uint32_t levels = codebooks::iq2_xs_levels(index);
+        const uint32_t crumbs = detail::crumbs(levels);
+        const bool carries = (levels & 3u) + (levels >> 14) > 3; // weights 0 and 7 meet
+        return carries ? (crumbs & ~0xcu) | ((crumbs - 4u) & 0xcu) : crumbs;
+    }
+
+    /// The level of each weight of an entry, weight i in nibble i: the entry, and above it the
+    /// entry two bits lower.
+    KQ_API static uint32_t nibbles_of_entry(uint32_t entry) {
+        return (entry * 0x4001u) & 0x33333333u;
     }
 };
 

@@ -96,7 +96,7 @@ constexpr subject subjects[] = {
     superblock<kq::iq2_xs>("iq2_xs", 74, 2, codebook_bytes(256, 128)),
     superblock<kq::iq3_xxs>("iq3_xxs", 98, 2, codebook_bytes(256, 128)),
     superblock<kq::iq3_s>("iq3_s", 110, 2, codebook_bytes(512, 0)),
-    superblock<kq::iq2_s>("iq2_s", 82, 2, codebook_bytes(512, 256)),
+    superblock<kq::iq2_s>("iq2_s", 82, 2, codebook_bytes(512, 0)),
 };
 
 constexpr int64_t int_most = std::numeric_limits<int>::max();
