@@ -3,6 +3,7 @@
 
 #include <kq/core/intrinsics.hpp>
 #include <kq/dot/all.hpp>
+#include <kq/gemv/kernel/table.cuh>
 #include <kq/gemv/plan/product.hpp>
 
 /// What kq is measured against beside other libraries: the kernel that one writes first. It lives
@@ -36,9 +37,9 @@ __global__ void __launch_bounds__(128)
     using dot = kq::dp4a_dot<Encoding>;
     using image_type = kq::image_of<Encoding>;
     extern __shared__ __align__(128) unsigned char table[];
-    for (int i = static_cast<int>(threadIdx.x); i < 32 * dot::table_rows; i += 128) {
-        reinterpret_cast<uint32_t*>(table)[i] = dot::table_row(i / 32);
-    }
+    kq::detail::table_copy<dot, 4>(static_cast<int>(threadIdx.x % 32),
+                                   static_cast<int>(threadIdx.x / 32))
+        .store(table);
     __syncthreads();
     const int lane = static_cast<int>(threadIdx.x % 32);
     const int row = static_cast<int>(blockIdx.x * 4 + threadIdx.x / 32);

@@ -85,7 +85,8 @@ std::vector<candidate<kq::dense_arguments>> candidates<Encoding>::dense() {
         bulk(4, 1, 16, {1, whole_row}), bulk(4, 1, 16, {2, whole_row}), bulk(4, 1, 16, {2, 1152}),
         bulk(4, 1, 8, {1, whole_row}), bulk(4, 1, 8, {2, whole_row}), bulk(4, 1, 8, {2, 2304}),
         bulk(1, 1, 28, {2, 1152}), bulk(2, 1, 28, {2, whole_row}), bulk(4, 1, 24, {1, whole_row}),
-        bulk(6, 1, 12, {1, whole_row}), bulk(8, 1, 8, {1, whole_row})>();
+        bulk(6, 1, 12, {1, whole_row}), bulk(8, 1, 8, {1, whole_row}),
+        bulk(4, 1, 15, {1, whole_row})>();
 }
 
 template <class Encoding>

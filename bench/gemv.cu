@@ -14,13 +14,14 @@
 #include <benchmark/benchmark.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <string>
 
 namespace {
 
-using kq::tuned;
+using instances::tuned;
 using kq::epilogues::gated;
 using kq::epilogues::store;
 using kq::epilogues::weighted_sum;
@@ -36,6 +37,7 @@ struct expert_shape {
     int64_t experts;
     shape of;
     int64_t top_k;
+    bool gpt_oss; ///< gate and up row by row in one tensor, biases, that model's gate function
     std::string name() const {
         return std::to_string(top_k) + "of" + std::to_string(experts) + "x" + of.name();
     }
@@ -129,7 +131,7 @@ struct vectors {
 
 template <class Encoding>
 void run_dense(benchmark::State& state, shape s, int64_t m, work what, bool dependent) {
-    using gemv = instances::gemv<Encoding, tuned>;
+    using gemv = instances::gemv<Encoding, tuned<Encoding>>;
     const unsigned char* pool = weights<Encoding>();
     const size_t bytes = matrix_bytes<Encoding>(s);
     const bench::copies over(bytes);
@@ -152,7 +154,7 @@ void run_dense(benchmark::State& state, shape s, int64_t m, work what, bool depe
 
 template <class Encoding, class Epilogue>
 void run_experts(benchmark::State& state, expert_shape e, work what, bool dependent) {
-    using gemv = instances::gemv<Encoding, tuned, experts, Epilogue>;
+    using gemv = instances::gemv<Encoding, tuned<Encoding>, experts, Epilogue>;
     constexpr int sets = Epilogue::weight_sets;
     const unsigned char* pool = weights<Encoding>();
     const size_t matrix = matrix_bytes<Encoding>(e.of);
@@ -161,9 +163,16 @@ void run_experts(benchmark::State& state, expert_shape e, work what, bool depend
     const bench::expert_stacks over(matrix, sets, static_cast<int>(e.experts),
                                     static_cast<int>(e.top_k));
     const bench::device_buffer ids(bench::first_numbers(e.experts));
+    const bool alternate = sets == 2 && e.gpt_oss;
+    const auto row = matrix / static_cast<size_t>(e.of.n);
+    const auto up = [&](const unsigned char* gate) {
+        return sets == 1 ? nullptr : gate + (alternate ? row : over.set_bytes());
+    };
+    const vectors biases(e.gpt_oss ? e.experts * e.of.n : 0, 0);
+    const float* bias = e.gpt_oss ? biases.input() : nullptr;
     kq::experts_arguments a{
         .weights = pool,
-        .up_weights = sets == 2 ? pool + over.set_bytes() : nullptr,
+        .up_weights = up(pool),
         .activation = v.input(),
         .output = v.output(),
         .experts = e.experts,
@@ -173,7 +182,13 @@ void run_experts(benchmark::State& state, expert_shape e, work what, bool depend
         .top_k = e.top_k,
         .activation_rows =
             Epilogue::sums_terms ? kq::slot_activation::per_slot : kq::slot_activation::per_token,
-        .epilogue = {.term_weights = Epilogue::sums_terms ? v.input() : nullptr}};
+        .weight_pitch = alternate ? static_cast<int64_t>(2 * row) : 0,
+        .epilogue = {.bias = bias,
+                     .up_bias = sets == 2 ? bias : nullptr,
+                     .term_weights = Epilogue::sums_terms ? v.input() : nullptr}};
+    if (alternate) {
+        a.epilogue.gate = {kq::gate_function::silu_weighted, 1.702f, 1, 7};
+    }
     const bench::device_buffer space(gemv::workspace_bytes(a));
     const kq::workspace lent{space.get(), gemv::workspace_bytes(a)};
     const kq::launch_options options{.dependent = dependent};
@@ -187,7 +202,7 @@ void run_experts(benchmark::State& state, expert_shape e, work what, bool depend
     kq::check(gemv::quantize(a, lent, bench::stream(), device()));
     report(state, bytes, over.launches(), dependent, [&](int i, cudaStream_t on) {
         a.weights = pool + over.at(i);
-        a.up_weights = sets == 2 ? pool + over.at(i) + over.set_bytes() : nullptr;
+        a.up_weights = up(pool + over.at(i));
         a.expert_ids = reinterpret_cast<const int32_t*>(ids.get()) + over.first_expert(i);
         kq::check(what == work::multiply ? gemv::multiply(a, lent, on, device(), options)
                                          : gemv::launch(a, lent, on, device(), options));
@@ -197,8 +212,8 @@ void run_experts(benchmark::State& state, expert_shape e, work what, bool depend
 /// Gate and up in one launch with silu, then down, both with their quantizers.
 template <class Encoding>
 void run_feed_forward(benchmark::State& state, int64_t hidden, int64_t inner, bool dependent) {
-    using first = instances::gemv<Encoding, tuned, dense, gated>;
-    using second = instances::gemv<Encoding, tuned>;
+    using first = instances::gemv<Encoding, tuned<Encoding>, dense, gated>;
+    using second = instances::gemv<Encoding, tuned<Encoding>>;
     const unsigned char* pool = weights<Encoding>();
     const size_t matrix = matrix_bytes<Encoding>({inner, hidden});
     const size_t part = (matrix + 255) / 256 * 256;
@@ -229,7 +244,7 @@ void run_baseline(benchmark::State& state, shape s) {
     const size_t bytes = matrix_bytes<Encoding>(s);
     const bench::copies over(bytes);
     const vectors v(s.k, s.n);
-    using gemv = instances::gemv<Encoding, tuned>;
+    using gemv = instances::gemv<Encoding, tuned<Encoding>>;
     const kq::dense_arguments a{.activation = v.input(), .output = v.output(), .n = s.n, .k = s.k};
     const bench::device_buffer space(gemv::workspace_bytes(a));
     kq::check(
@@ -275,8 +290,14 @@ void enlist_encoding(const nlohmann::json& axes) {
                [=](benchmark::State& state) { run_baseline<Encoding>(state, s); });
     }
     for (const auto& at : axes.at("experts")) {
-        const expert_shape e{at.at("experts"), {at.at("n"), at.at("k")}, at.at("top_k")};
-        const expert_shape back{e.experts, {e.of.k, e.of.n}, e.top_k}; // down after gate and up
+        const auto only = at.value("encodings", axes.at("encodings"));
+        if (std::find(only.begin(), only.end(), name) == only.end()) {
+            continue;
+        }
+        const expert_shape e{
+            at.at("experts"), {at.at("n"), at.at("k")}, at.at("top_k"), at.value("gpt_oss", false)};
+        const expert_shape back{
+            e.experts, {e.of.k, e.of.n}, e.top_k, e.gpt_oss}; // down after gate and up
         for (const bool dependent : {false, true}) {
             const std::string tail = dependent ? "/dependent" : "/plain";
             for (const work what : {work::multiply, work::quantize_and_multiply}) {
@@ -324,11 +345,25 @@ int main(int argc, char** argv) {
         std::fputs("gemv_benchmark: there is no GPU here\n", stderr);
         return 77;
     }
+    bool all_found = true;
     [&]<class... Encodings>(kq::type_list<Encodings...>) {
         for (const std::string name : axes.at("encodings")) {
-            ((name == kq::name_of(Encodings::id) ? enlist_encoding<Encodings>(axes) : void()), ...);
+            bool found = false;
+            ((name == kq::name_of(Encodings::id) ? (enlist_encoding<Encodings>(axes), found = true)
+                                                 : false),
+             ...);
+            if (!found) {
+                std::fprintf(stderr,
+                             "gemv_benchmark: built without the measured policies of %s; preset "
+                             "benchmarks has all\n",
+                             name.c_str());
+                all_found = false;
+            }
         }
-    }(kq::encodings{});
+    }(instances::tuned_encodings{});
+    if (!all_found) {
+        return 2;
+    }
     benchmark::RunSpecifiedBenchmarks();
     return 0;
 }

@@ -45,6 +45,15 @@ static __global__ void fix_scales(unsigned char* blocks, size_t count, int size,
     }
 }
 
+/// As `fix_scales`, for a byte that is a power of two.
+static __global__ void fix_exponents(unsigned char* blocks, size_t count, int size, int offset) {
+    const size_t step = size_t{gridDim.x} * blockDim.x;
+    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+        unsigned char& e = blocks[i * size + offset];
+        e = static_cast<unsigned char>(118 + e % 2); // 2^-10 or 2^-9
+    }
+}
+
 /// 0, 1, 2 and so on.
 inline std::vector<int32_t> first_numbers(int64_t count) {
     std::vector<int32_t> numbers(static_cast<size_t>(count));
@@ -70,11 +79,21 @@ public:
         const size_t count = bytes / sizeof(block);
         fill_noise<<<1024, 256, 0, stream()>>>(reinterpret_cast<uint32_t*>(memory_.get()),
                                                bytes / 4);
-        fix_scales<<<1024, 256, 0, stream()>>>(memory_.get(), count, sizeof(block),
-                                               offsetof(block, d));
+        if constexpr (requires(block b) { b.d = kq::f16{}; }) {
+            fix_scales<<<1024, 256, 0, stream()>>>(memory_.get(), count, sizeof(block),
+                                                   offsetof(block, d));
+        }
         if constexpr (requires(block b) { b.dmin; }) {
             fix_scales<<<1024, 256, 0, stream()>>>(memory_.get(), count, sizeof(block),
                                                    offsetof(block, dmin));
+        }
+        if constexpr (requires(block b) { b.m; }) {
+            fix_scales<<<1024, 256, 0, stream()>>>(memory_.get(), count, sizeof(block),
+                                                   offsetof(block, m));
+        }
+        if constexpr (requires(block b) { b.e; }) {
+            fix_exponents<<<1024, 256, 0, stream()>>>(memory_.get(), count, sizeof(block),
+                                                      offsetof(block, e));
         }
         check(cudaStreamSynchronize(stream()), "fill");
     }

@@ -6,7 +6,6 @@
 #include "candidates.hpp"
 #include "inputs.cuh"
 #include "instances/instances.hpp"
-#include "tuned_encodings.hpp"
 #include "tuning_file.hpp"
 #include "tuning_options.hpp"
 
@@ -199,7 +198,7 @@ int tune(const std::vector<problem>& problems, const std::string& csv_path,
     for (size_t i = 0; i < problems.size(); ++i) {
         const problem& p = problems[i];
         show_progress(i, problems.size(), p.name());
-        kq::check(kq::dispatch<tuned_encodings>(p.encoding, [&]<class Encoding>() {
+        kq::check(kq::dispatch<instances::tuned_encodings>(p.encoding, [&]<class Encoding>() {
             if (results.empty() || results.back().of.encoding != p.encoding) {
                 pool.fill<Encoding>();
             }
@@ -241,7 +240,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> known;
     [&]<class... Encodings>(kq::type_list<Encodings...>) {
         (known.emplace_back(kq::name_of(Encodings::id)), ...);
-    }(tuned_encodings{});
+    }(instances::tuned_encodings{});
     try {
         return tune(bench::problems_of(options, known), csv_path, header_path, most_kernels);
     } catch (const bench::refusal& refused) {

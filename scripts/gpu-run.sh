@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Runs what was built in BIN (build/all/bin) on a machine with a GPU. OUT: the folder for results.
+# Runs what was built in BIN on a machine with a GPU. OUT: the folder for results.
 #   scripts/gpu-run.sh tests|sanitizers|benchmarks|counters|tune ...
-# tune takes BIN or else build/benchmarks/bin, whose kq_tune has candidates of all encodings; one that
-# has not, such as that of preset all, refuses. BATCHES: what to tune, by default what the table holds.
+# BIN is build/all/bin for tests and sanitizers, else build/benchmarks/bin, whose programs have the
+# measured policies and candidates of all encodings; those of preset all have not, and refuse.
+# BATCHES: what to tune, by default what the table holds.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 bin=${BIN:-build/all/bin}
+measuring=${BIN:-build/benchmarks/bin}
 out=${OUT:-out}
 mkdir -p "$out"
-export LD_LIBRARY_PATH="$bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export LD_LIBRARY_PATH="$bin:$measuring${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 failed=0
 
 run() { # run NAME COMMAND...: keeps the output, prints its end
@@ -60,7 +62,7 @@ for what in "$@"; do
         done
         ;;
     benchmarks)
-        run gemv-benchmark "$bin/gemv_benchmark" --benchmark_out="$out/gemv.json" \
+        run gemv-benchmark "$measuring/gemv_benchmark" --benchmark_out="$out/gemv.json" \
             --benchmark_out_format=json --benchmark_counters_tabular=true
         ;;
     counters) # what limits a product: instructions, pipes, waits, bytes
@@ -78,7 +80,7 @@ for what in "$@"; do
                         l1tex__data_pipe_lsu_wavefronts_mem_shared.avg.pct_of_peak_sustained_elapsed,
                         sm__cycles_active.avg,
                         sm__cycles_elapsed.max')" \
-                    "$bin/gemv_benchmark" \
+                    "$measuring/gemv_benchmark" \
                     --benchmark_filter="^$encoding/$shape/multiply/m1/plain" 2> /dev/null |
                     grep '^"' | sed "s|^|\"$encoding/$shape\",|"
             done
@@ -86,7 +88,7 @@ for what in "$@"; do
         echo "== counters"; wc -l "$out/counters.csv"
         ;;
     tune)
-        tuner=${BIN:-build/benchmarks/bin}/kq_tune
+        tuner=$measuring/kq_tune
         if [ ! -x "$tuner" ]; then
             echo "$tuner is not there: cmake --preset benchmarks && cmake --build --preset benchmarks" >&2
             failed=1

@@ -51,3 +51,10 @@ if [ "$1" = test ] && ! [ -d build/pytorch ] &&
         --only-binary :all: torch==2.4.1 ||
         echo "There is no PyTorch here: the test that compiles its operator will be skipped"
 fi
+
+# The package gguf, for the test that compares with it; without it that test is skipped.
+if [ "$1" = test ] && ! [ -d build/gguf ] &&
+    ! python3 -c 'import importlib.util as u; exit(not u.find_spec("gguf"))' 2> /dev/null; then
+    python3 -m pip install -q --root-user-action ignore --no-compile --target build/gguf gguf ||
+        echo "There is no Python package gguf here: the test that compares with it will be skipped"
+fi

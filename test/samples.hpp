@@ -28,9 +28,17 @@ typename Encoding::block random_block(generator& random) {
     const auto scale = [&] {
         return kq::to_f16(std::ldexp(static_cast<float>(random() % 2047) - 1023, -16));
     };
-    b.d = scale();
+    if constexpr (requires { b.d = scale(); }) {
+        b.d = scale();
+    }
     if constexpr (requires { b.dmin; }) {
         b.dmin = scale();
+    }
+    if constexpr (requires { b.m; }) {
+        b.m = scale();
+    }
+    if constexpr (requires { b.e; }) {
+        b.e = static_cast<uint8_t>(112 + random() % 10); // 2^-16 to 2^-7
     }
     return b;
 }
@@ -52,9 +60,17 @@ template <class Encoding>
 typename Encoding::block uniform_block(unsigned char byte) {
     typename Encoding::block b;
     std::memset(static_cast<void*>(&b), byte, sizeof(b));
-    b.d = kq::to_f16(0.5f);
+    if constexpr (requires { b.d = kq::f16{}; }) {
+        b.d = kq::to_f16(0.5f);
+    }
     if constexpr (requires { b.dmin; }) {
         b.dmin = kq::to_f16(-0.25f);
+    }
+    if constexpr (requires { b.m; }) {
+        b.m = kq::to_f16(-0.25f);
+    }
+    if constexpr (requires { b.e; }) {
+        b.e = 127; // 0.5
     }
     return b;
 }

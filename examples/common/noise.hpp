@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kq/blocks/all.hpp>
+#include <kq/core/intrinsics.hpp>
 #include <kq/core/numeric.hpp>
 #include <kq/reference/reference.hpp>
 
@@ -19,7 +20,7 @@ namespace common {
 /// A part of a matrix of noise, all of its own rows and columns: [rows, blocks] blocks.
 struct noise_part {
     kq::uint64_t seed = 0;
-    float scale = 1;             ///< block scales are between this and twice this
+    float scale = 1; ///< block scales are between this and twice this, powers of two about this
     kq::int64_t row_blocks = 0;  ///< blocks of a row of the whole matrix
     kq::int64_t first_row = 0;   ///< of the part
     kq::int64_t rows = 0;        ///< of the part
@@ -33,6 +34,23 @@ KQ_API kq::uint64_t noise_word(kq::uint64_t i) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
+}
+
+/// The unsigned E4M3 nearest to `x`. Requires: `x` is not negative.
+KQ_API kq::ue4m3 to_ue4m3(float x) {
+    const auto bits =
+        kq::bit_cast<kq::uint32_t>(kq::mul_rn(x, 0x1p-120f)); // of the exponent's bias
+    const kq::uint32_t rounded = (bits + (1u << 19)) >> 20;
+    return {static_cast<kq::uint8_t>(rounded < 0x7e ? rounded : 0x7e)};
+}
+
+/// The exponent byte of a scale that is a power of two: that below `scale` or that above, so that
+/// the mean square is that of `scale`. `chance`: 16 random bits.
+KQ_API kq::uint8_t noise_exponent(float scale, kq::uint32_t chance) {
+    const auto bits = kq::bit_cast<kq::uint32_t>(scale);
+    const kq::uint32_t mantissa = (bits & 0x7fffffu) >> 8 | 1u << 15;         // 1 is 2^15
+    const bool above = 3 * (chance << 14) < mantissa * mantissa - (1u << 30); // squares: 1 is 2^30
+    return static_cast<kq::uint8_t>((bits >> 23) + (above ? 2 : 1));
 }
 
 /// Block `i` of a part. Every byte means something in every encoding but for the scales.
@@ -52,11 +70,23 @@ KQ_API typename Encoding::block noise_block(const noise_part& part, kq::int64_t 
     }
     const auto word = static_cast<kq::uint32_t>(noise_word(first + words));
     const auto scale = [&](kq::uint32_t bits) {
-        return kq::to_f16(part.scale * (1 + static_cast<float>(bits) * 0x1p-16f));
+        return part.scale * (1 + static_cast<float>(bits) * 0x1p-16f);
     };
-    block.d = scale(word & 0xffff);
+    if constexpr (requires { block.d = kq::f16{}; }) {
+        block.d = kq::to_f16(scale(word & 0xffff));
+    } else if constexpr (kq::sub_elements<Encoding> != Encoding::elements) {
+        for (int s = 0; s < Encoding::elements / kq::sub_elements<Encoding>; ++s) {
+            block.d[s] = to_ue4m3(scale((word >> (4 * s)) & 0xffff));
+        }
+    }
     if constexpr (requires { block.dmin; }) {
-        block.dmin = scale(word >> 16);
+        block.dmin = kq::to_f16(scale(word >> 16));
+    }
+    if constexpr (requires { block.m; }) {
+        block.m = kq::to_f16(scale(word >> 16));
+    }
+    if constexpr (requires { block.e; }) {
+        block.e = noise_exponent(part.scale, word & 0xffff);
     }
     return block;
 }

@@ -15,9 +15,9 @@ constexpr std::size_t most_copies = 2048;
 constexpr std::size_t least_steps = 16; ///< of a graph, so that its own launch counts little
 constexpr std::size_t alignment = 256;  ///< of each matrix, as cudaMalloc would
 
-/// kq::gemv by the measured policies, as compiled in examples/instances.
+/// kq::gemv by the measured policies, where examples/instances has them.
 template <class Encoding, template <int> class Mapping, class Epilogue>
-using gemv = instances::gemv<Encoding, kq::tuned, Mapping, Epilogue>;
+using gemv = instances::gemv<Encoding, instances::tuned<Encoding>, Mapping, Epilogue>;
 
 /// Products by the kernels. Each quantizes its activation on the stream first.
 struct gpu_products {

@@ -39,9 +39,17 @@ std::vector<typename Encoding::block> random_blocks(std::size_t count, std::mt19
         byte = static_cast<std::byte>(random());
     }
     for (auto& block : blocks) {
-        block.d = random_scale(random);
+        if constexpr (requires { block.d = random_scale(random); }) {
+            block.d = random_scale(random);
+        }
         if constexpr (requires { block.dmin; }) {
             block.dmin = random_scale(random);
+        }
+        if constexpr (requires { block.m; }) {
+            block.m = random_scale(random);
+        }
+        if constexpr (requires { block.e; }) {
+            block.e = static_cast<std::uint8_t>(120 + random() % 2); // 2^-8 or 2^-7, as d
         }
     }
     return blocks;

@@ -12,7 +12,7 @@
 namespace gguf_gemv {
 
 /// The tool's policies, which every encoding is compiled with; the first one, the default, stands
-/// for `kq::tuned`. All have one order of additions, so none changes a bit.
+/// for `instances::tuned`. All have one order of additions, so none changes a bit.
 inline constexpr std::array<std::optional<kq::policy>, 3> known_policies{
     std::nullopt, kq::policies::warp, instances::batch};
 

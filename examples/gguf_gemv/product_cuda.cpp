@@ -31,11 +31,13 @@ kq::device_facts current_device() {
 }
 
 /// A product in device memory, with copies of its weights to rotate over.
-template <class Gemv>
+template <class Arguments>
 class gpu_product {
 public:
-    gpu_product(const product& p, const kq::device_facts& facts)
-        : arguments_(arguments_of<typename Gemv::arguments>(p)),
+    gpu_product(const product& p, const instances::launcher<Arguments>& gemv,
+                const kq::device_facts& facts)
+        : gemv_(gemv),
+          arguments_(arguments_of<Arguments>(p)),
           read_bytes_(p.bytes_read()),
           up_at_(p.is_merged    ? static_cast<std::size_t>(offset_of_up(p))
                  : p.is_gated() ? cuda::round_up(p.weight_bytes, alignment)
@@ -46,7 +48,7 @@ public:
           output_bytes_(static_cast<std::size_t>(p.m * p.n) * 4),
           copies_(common::copies_for(read_bytes_, pitch_, most_copies,
                                      activation_bytes_ + output_bytes_)),
-          workspace_bytes_(Gemv::workspace_bytes(arguments_)),
+          workspace_bytes_(gemv.workspace_bytes(arguments_)),
           facts_(facts),
           weights_(common::allocate(copies_ * pitch_)),
           activation_(common::allocate(activation_bytes_)),
@@ -146,10 +148,11 @@ private:
         auto a = arguments_;
         a.weights = weights_of(copy);
         a.up_weights = up_at_ != 0 ? weights_of(copy) + up_at_ : nullptr;
-        kq::check(Gemv::launch(a, {workspace_.get(), workspace_bytes_}, stream_.get(), facts_));
+        kq::check(gemv_.launch(a, {workspace_.get(), workspace_bytes_}, stream_.get(), facts_, {}));
     }
 
-    typename Gemv::arguments arguments_;
+    instances::launcher<Arguments> gemv_;
+    Arguments arguments_;
     std::size_t read_bytes_;   ///< of the weights, in a launch
     std::size_t up_at_;        ///< where the second set of a copy begins; 0 if there is none
     std::size_t copied_bytes_; ///< of all sets
@@ -169,31 +172,32 @@ private:
     common::device_memory workspace_;
 };
 
-template <class Gemv>
-product_result multiply_by(const product& p, const kq::device_facts& facts) {
+template <class Arguments>
+product_result multiply_by(const instances::launcher<Arguments>& gemv, const product& p,
+                           const kq::device_facts& facts) {
     kq::launch_plan plan;
-    kq::check(Gemv::describe(arguments_of<typename Gemv::arguments>(p), facts, plan));
-    gpu_product<Gemv> on_gpu(p, facts);
+    kq::check(gemv.describe(arguments_of<Arguments>(p), facts, plan, {}));
+    gpu_product<Arguments> on_gpu(p, gemv, facts);
     product_result result{on_gpu.output(), 0, on_gpu.is_cold(), plan};
     result.seconds = on_gpu.seconds();
     return result;
 }
 
 template <class Encoding, std::size_t Policy>
-product_result multiply_by_policy(const product& p, const kq::device_facts& facts) {
+constexpr instances::launcher<kq::dense_arguments> launcher_by_policy() {
     if constexpr (known_policies[Policy]) {
-        return multiply_by<instances::gemv<Encoding, *known_policies[Policy]>>(p, facts);
+        return instances::launcher_of<instances::gemv<Encoding, *known_policies[Policy]>>;
     } else {
-        return multiply_by<instances::gemv<Encoding, kq::tuned>>(p, facts);
+        return instances::launcher_of<instances::gemv<Encoding, instances::tuned<Encoding>>>;
     }
 }
 
 template <class Encoding, std::size_t... Policies>
-product_result multiply_dense(const product& p, const kq::device_facts& facts, std::size_t policy,
-                              std::index_sequence<Policies...>) {
-    constexpr product_result (*functions[])(const product&, const kq::device_facts&) = {
-        multiply_by_policy<Encoding, Policies>...};
-    return functions[policy](p, facts);
+instances::launcher<kq::dense_arguments> dense_launcher(std::size_t policy,
+                                                        std::index_sequence<Policies...>) {
+    constexpr instances::launcher<kq::dense_arguments> launchers[] = {
+        launcher_by_policy<Encoding, Policies>()...};
+    return launchers[policy];
 }
 
 /// Chooses among what examples/instances compiles.
@@ -202,16 +206,18 @@ product_result multiply(const product& p, const kq::device_facts& facts, std::si
     using namespace kq::mappings;
     using namespace kq::epilogues;
     using instances::gemv;
-    using kq::tuned;
+    using instances::launcher_of;
+    constexpr auto tuned = instances::tuned<Encoding>;
     if (p.has_experts()) {
-        return p.is_gated() ? multiply_by<gemv<Encoding, tuned, experts, gated>>(p, facts)
-                            : multiply_by<gemv<Encoding, tuned, experts, store>>(p, facts);
+        return multiply_by(p.is_gated() ? launcher_of<gemv<Encoding, tuned, experts, gated>>
+                                        : launcher_of<gemv<Encoding, tuned, experts, store>>,
+                           p, facts);
     }
-    if (p.is_gated()) {
-        return multiply_by<gemv<Encoding, tuned, dense, gated>>(p, facts);
-    }
-    return multiply_dense<Encoding>(p, facts, policy,
-                                    std::make_index_sequence<known_policies.size()>{});
+    return multiply_by(
+        p.is_gated()
+            ? launcher_of<gemv<Encoding, tuned, dense, gated>>
+            : dense_launcher<Encoding>(policy, std::make_index_sequence<known_policies.size()>{}),
+        p, facts);
 }
 
 } // namespace

@@ -5,13 +5,14 @@
 #include <kq/gemv/mapping/all.hpp>
 #include <kq/gemv/plan/product.hpp>
 #include <kq/gemv/policy/policy.hpp>
+#include <kq/gemv/policy/selector.hpp>
 
 #include <type_traits>
 
 /// Which compositions of `kq::gemv` are compiled, and for which encodings. Every kernel costs build
-/// time, so each encoding gets the few that prove its decoder, table and image on a GPU; the rest,
-/// whose code is the same for all encodings, are compiled for one encoding of each family, by
-/// turns.
+/// time, so each encoding gets the few that prove its decoder, table and image on a GPU, by which
+/// the tool can multiply it too; the rest, whose code is the same for all encodings, are compiled
+/// for one encoding of each family, by turns.
 namespace instances {
 
 /// `warp` by one method.
@@ -49,7 +50,9 @@ inline constexpr kq::policy policies[] = {
     entry(instances::bulk, dense, store) \
     entry(instances::batch, dense, store) \
     entry(instances::direct, dense, gated) \
-    entry(instances::bulk, experts, gated)
+    entry(instances::direct, experts, store) \
+    entry(instances::direct, experts, gated) \
+    entry(instances::direct, experts, weighted_sum)
 
 /// Compiled for one encoding of each family: for that whose turn it is at the entry's place, which
 /// goes round. An entry that needs no kernel of its own is compiled where that kernel is.
@@ -69,12 +72,10 @@ inline constexpr kq::policy policies[] = {
     entry(instances::bulk, dense, gated) \
     entry(instances::bulk, stacked, store) \
     entry(instances::direct, stacked, gated) \
-    entry(instances::direct, experts, store) \
     entry(instances::bulk, experts, store) \
-    entry(instances::direct, experts, gated) \
+    entry(instances::bulk, experts, gated) \
     entry(instances::direct, block_diagonal, store) \
     entry(instances::bulk, block_diagonal, store) \
-    entry(instances::direct, experts, weighted_sum) \
     entry(instances::bulk, experts, weighted_sum)
 
 // clang-format on
@@ -132,19 +133,53 @@ constexpr bool has_turn(int number, kq::type_list<Encodings...>) {
     return number % all == before;
 }
 
+} // namespace detail
+
+/// Whether it is this encoding's turn, of those of its family.
+template <class Encoding>
+constexpr bool has_turn(int number) {
+    return detail::has_turn<Encoding>(number, kq::encodings{});
+}
+
+namespace detail {
+
 template <class Encoding, class Composition>
 constexpr bool is_compiled() {
     if (place_of<Composition>(for_each_encoding{}) < for_each_encoding::size) {
         return true;
     }
     const int place = place_of<Composition>(for_each_family{});
-    return place < for_each_family::size && has_turn<Encoding>(place, kq::encodings{});
+    return place < for_each_family::size && instances::has_turn<Encoding>(place);
 }
 
 } // namespace detail
 
-/// Whether a composition is compiled for an encoding. A choice that is no policy is `kq::tuned`,
-/// which every encoding has.
+/// Chooses among the policies that every encoding is compiled with, so that it needs no kernel of
+/// its own.
+struct untuned_selector {
+    template <class Product>
+    static constexpr auto policies() {
+        if constexpr (is_plain<Product>) {
+            return kq::policy_list<3>{{direct, bulk, batch}};
+        } else {
+            return kq::policy_list<1>{{direct}};
+        }
+    }
+
+    template <class Product>
+    static constexpr int choose(const kq::product_sizes& sizes, const kq::device_facts&,
+                                const kq::launch_options&) {
+        return !is_plain<Product> ? 0 : sizes.activation.m > 1 ? 2 : 1;
+    }
+
+private:
+    template <class Product>
+    static constexpr bool is_plain = Product::facts.batchable&& Product::facts.weight_sets == 1;
+};
+inline constexpr untuned_selector untuned{};
+
+/// Whether a composition is compiled for an encoding. A choice that is no policy is a selector,
+/// `kq::tuned` or `untuned`, which tuned.hpp gives to encodings.
 template <class Encoding, auto Choice = kq::policies::warp,
           template <int> class Mapping = kq::mappings::dense, class Epilogue = kq::epilogues::store>
 inline constexpr bool has = [] {

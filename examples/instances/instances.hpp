@@ -2,11 +2,11 @@
 #pragma once
 
 #include "instances/compositions.hpp"
+#include "instances/tuned.hpp"
 
 #include <kq/core/check.hpp>
 #include <kq/core/workspace.hpp>
 #include <kq/gemv/describe.hpp>
-#include <kq/gemv/policy/tuning/tuned.hpp>
 
 #include <driver_types.h>
 
@@ -37,6 +37,20 @@ struct gemv {
                              const kq::device_facts& device,
                              kq::launch_options options = {}) requires compiled;
 };
+
+/// The functions of a `gemv` as data, so that what calls them is compiled once for all encodings.
+template <class Arguments>
+struct launcher {
+    size_t (*workspace_bytes)(const Arguments&);
+    kq::status (*describe)(const Arguments&, const kq::device_facts&, kq::launch_plan&,
+                           kq::launch_options);
+    kq::status (*launch)(const Arguments&, kq::workspace, cudaStream_t, const kq::device_facts&,
+                         kq::launch_options);
+};
+
+template <class Gemv>
+inline constexpr launcher<typename Gemv::arguments> launcher_of{&Gemv::workspace_bytes,
+                                                                &Gemv::describe, &Gemv::launch};
 
 /// `kq::query_device`; fails too where the GPU is one that these kernels are not compiled for.
 kq::status query_device(kq::device_facts& facts);

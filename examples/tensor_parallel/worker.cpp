@@ -48,7 +48,7 @@ common::device_memory upload(const std::vector<float>& numbers, cudaStream_t str
 template <class F>
 kq::status with_gemv(kq::encoding e, F&& f) {
     return kq::dispatch(e, [&]<class Encoding>() {
-        return f.template operator()<instances::gemv<Encoding, kq::tuned>>();
+        return f.template operator()<instances::gemv<Encoding, instances::tuned<Encoding>>>();
     });
 }
 

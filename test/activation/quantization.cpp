@@ -159,23 +159,31 @@ const float not_finite[] = {infinity,
                             float_of(0xff800001u),
                             float_of(0x7fffffffu)};
 
-/// How many activation blocks of the golden file differ from ggml's bytes, once their scale is
-/// stored as ggml stores it, or -1 where there are
-/// none to compare.
-template <class Activation>
-int differing_golden_blocks(const golden::test_case& c) {
-    const auto x = c.as<float>("activation_f32");
-    const auto expected = c.as<golden::stored_block<Activation>>("activation_q8");
+/// How many blocks of `x`, stored by `store`, differ from ggml's bytes, or -1 where there are none
+/// to compare.
+template <class Activation, class Stored, class Store>
+int differing_blocks(const std::vector<float>& x, const std::vector<Stored>& expected,
+                     Store&& store) {
     if (expected.empty() || expected.size() * Activation::elements != x.size()) {
         return -1;
     }
     int differing = 0;
     for (size_t b = 0; b < expected.size(); ++b) {
-        const auto block =
-            golden::ggml_block(kq::quantize_block<Activation>(x.data() + b * Activation::elements));
+        const Stored block =
+            store(kq::quantize_block<Activation>(x.data() + b * Activation::elements));
         differing += std::memcmp(&block, &expected[b], sizeof(block)) != 0;
     }
     return differing;
+}
+
+/// How many activation blocks of the golden file differ from ggml's bytes, once their scale is
+/// stored as ggml stores it, or -1 where there are none to compare.
+template <class Activation>
+int differing_golden_blocks(const golden::test_case& c) {
+    const auto x = c.as<float>("activation_f32");
+    const auto expected = c.as<golden::stored_block<Activation>>("activation_q8");
+    return differing_blocks<Activation>(x, expected,
+                                        [](const auto& b) { return golden::ggml_block(b); });
 }
 
 } // namespace
@@ -560,12 +568,28 @@ TEST_CASE("ggml's q8_K activations of the golden files are reproduced bit for bi
 TEST_CASE(
     "ggml's q8_0 activations of the golden files are reproduced: equal codes, and scales that are "
     "equal once they are rounded to f16") {
-    for (const std::string name : {"q4_0", "q5_0", "q8_0"}) {
+    for (const std::string name :
+         {"q4_0", "q5_0", "q8_0", "iq4_nl", "mxfp4", "nvfp4", "q1_0", "q2_0"}) {
         const auto cases = golden::load(name);
         CHECK_FALSE(cases.empty());
         for (const auto& c : cases) {
             INFO(name << ", " << c.name);
             CHECK(differing_golden_blocks<kq::q8_32>(c) == 0);
+        }
+    }
+}
+
+TEST_CASE(
+    "ggml's q8_1 activations of the golden files are reproduced: equal codes, and scales and sums "
+    "that are equal once they are rounded to f16") {
+    for (const std::string name : {"q4_1", "q5_1"}) {
+        const auto cases = golden::load(name);
+        CHECK_FALSE(cases.empty());
+        for (const auto& c : cases) {
+            INFO(name << ", " << c.name);
+            CHECK(differing_blocks<kq::q8_32>(c.as<float>("activation_f32"),
+                                              c.as<golden::q8_1_block>("activation_q8"),
+                                              golden::ggml_q8_1_block) == 0);
         }
     }
 }

@@ -5,6 +5,8 @@
 #include <kq/blocks/q8_k.hpp>
 #include <kq/reference/reference.hpp>
 
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -43,9 +45,28 @@ constexpr kq::q4_0::block q4_0_block() {
     return b;
 }
 
+constexpr kq::q4_1::block q4_1_block() {
+    kq::q4_1::block b{};
+    b.d = one_half;
+    b.m = minus_quarter;
+    b.qs[3] = 0xa1; // weight 3: 1, weight 19: 10
+    b.qs[15] = 0xf8;
+    return b;
+}
+
 constexpr kq::q5_0::block q5_0_block() {
     kq::q5_0::block b{};
     b.d = two;
+    b.qs[5] = 0x3c;   // weight 5: 12, weight 21: 3
+    b.qh[0] = 1 << 5; // weight 5
+    b.qh[3] = 1 << 7; // weight 31
+    return b;
+}
+
+constexpr kq::q5_1::block q5_1_block() {
+    kq::q5_1::block b{};
+    b.d = two;
+    b.m = one_half;
     b.qs[5] = 0x3c;   // weight 5: 12, weight 21: 3
     b.qh[0] = 1 << 5; // weight 5
     b.qh[3] = 1 << 7; // weight 31
@@ -156,6 +177,57 @@ constexpr kq::iq3_xxs::block iq3_xxs_block() {
     return b;
 }
 
+constexpr kq::nvfp4::block nvfp4_block() {
+    kq::nvfp4::block b{};
+    b.d[0] = {0x38}; // 1
+    b.d[1] = {0x01}; // 2^-9
+    b.d[2] = {0x7e}; // 448
+    b.d[3] = {0xff}; // 480; 0x7f would be 0
+    b.qs[0] = 0x71;  // weight 0: 1, weight 8: 12
+    b.qs[15] = 0x9e; // weight 23: -8, weight 31: -1
+    b.qs[18] = 0xf2; // weight 34: 2, weight 42: -12
+    b.qs[31] = 0x83; // weight 55: 3, weight 63: -0
+    return b;
+}
+
+constexpr kq::q1_0::block q1_0_block() {
+    kq::q1_0::block b{};
+    b.d = minus_quarter;
+    b.qs[0] = 0x81;  // weights 0 and 7
+    b.qs[15] = 0x40; // weight 126
+    return b;
+}
+
+constexpr kq::q2_0::block q2_0_block() {
+    kq::q2_0::block b{};
+    b.d = one_half;
+    b.qs[0] = 0b11'10'01'00;  // weights 0 to 3: 0, 1, 2, 3
+    b.qs[15] = 0b00'11'00'10; // weights 60 to 63: 2, 0, 3, 0
+    return b;
+}
+
+/// Nibbles j and 15 - j in byte j.
+template <class Block>
+constexpr Block counting_nibbles() {
+    Block b{};
+    for (int j = 0; j < 16; ++j) {
+        b.qs[j] = static_cast<uint8_t>(j | (15 - j) << 4);
+    }
+    return b;
+}
+
+constexpr kq::iq4_nl::block iq4_nl_block() {
+    auto b = counting_nibbles<kq::iq4_nl::block>();
+    b.d = one_half;
+    return b;
+}
+
+constexpr kq::mxfp4::block mxfp4_block() {
+    auto b = counting_nibbles<kq::mxfp4::block>();
+    b.e = 129; // 2
+    return b;
+}
+
 constexpr kq::iq2_xs::block iq2_xs_block() {
     kq::iq2_xs::block b{};
     b.d = one;
@@ -251,7 +323,9 @@ TEST_CASE("texts of refusals are made from the facts, at compile time") {
 
 TEST_CASE("blocks have the sizes of the file format") {
     STATIC_REQUIRE(kq::block_bytes<kq::q4_0> == 18);
+    STATIC_REQUIRE(kq::block_bytes<kq::q4_1> == 20);
     STATIC_REQUIRE(kq::block_bytes<kq::q5_0> == 22);
+    STATIC_REQUIRE(kq::block_bytes<kq::q5_1> == 24);
     STATIC_REQUIRE(kq::block_bytes<kq::q8_0> == 34);
     STATIC_REQUIRE(kq::block_bytes<kq::q2_k> == 84);
     STATIC_REQUIRE(kq::block_bytes<kq::q3_k> == 110);
@@ -263,12 +337,19 @@ TEST_CASE("blocks have the sizes of the file format") {
     STATIC_REQUIRE(kq::block_bytes<kq::iq3_xxs> == 98);
     STATIC_REQUIRE(kq::block_bytes<kq::iq3_s> == 110);
     STATIC_REQUIRE(kq::block_bytes<kq::iq2_s> == 82);
+    STATIC_REQUIRE(kq::block_bytes<kq::nvfp4> == 36);
+    STATIC_REQUIRE(kq::block_bytes<kq::q1_0> == 18);
+    STATIC_REQUIRE(kq::block_bytes<kq::q2_0> == 18);
+    STATIC_REQUIRE(kq::block_bytes<kq::iq4_nl> == 18);
+    STATIC_REQUIRE(kq::block_bytes<kq::mxfp4> == 17);
     STATIC_REQUIRE(sizeof(kq::q8_k::block) == 292);
 }
 
 TEST_CASE("weights need the largest power of two that divides the block as alignment, 16 at most") {
     STATIC_REQUIRE(kq::block_alignment<kq::q4_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::q4_1> == 4);
     STATIC_REQUIRE(kq::block_alignment<kq::q5_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::q5_1> == 8);
     STATIC_REQUIRE(kq::block_alignment<kq::q8_0> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::q2_k> == 4);
     STATIC_REQUIRE(kq::block_alignment<kq::q3_k> == 2);
@@ -280,6 +361,11 @@ TEST_CASE("weights need the largest power of two that divides the block as align
     STATIC_REQUIRE(kq::block_alignment<kq::iq3_xxs> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::iq3_s> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::iq2_s> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::nvfp4> == 4);
+    STATIC_REQUIRE(kq::block_alignment<kq::q1_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::q2_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::iq4_nl> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::mxfp4> == 1);
 }
 
 TEST_CASE("blocks can be read at the alignment that weights need") {
@@ -293,7 +379,9 @@ TEST_CASE("blocks can be read at the alignment that weights need") {
 TEST_CASE(
     "encodings pair with the activation encoding whose codes are those that ggml pairs them with") {
     STATIC_REQUIRE(std::is_same_v<kq::q4_0::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::q4_1::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::q5_0::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::q5_1::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::q8_0::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::q2_k::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::q3_k::activation, kq::q8_k>);
@@ -305,6 +393,11 @@ TEST_CASE(
     STATIC_REQUIRE(std::is_same_v<kq::iq3_xxs::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::iq3_s::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::iq2_s::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::nvfp4::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::q1_0::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::q2_0::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::iq4_nl::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::mxfp4::activation, kq::q8_32>);
 }
 
 TEST_CASE("a q4_0 block decodes to the weights worked out by hand, at compile time") {
@@ -312,9 +405,20 @@ TEST_CASE("a q4_0 block decodes to the weights worked out by hand, at compile ti
         q4_0_block(), {{3, -3.5f}, {19, 1.0f}, {15, 0.0f}, {31, 3.5f}, {0, -4.0f}, {16, -4.0f}}));
 }
 
+TEST_CASE("a q4_1 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::q4_1>(
+        q4_1_block(),
+        {{3, 0.25f}, {19, 4.75f}, {15, 3.75f}, {31, 7.25f}, {0, -0.25f}, {16, -0.25f}}));
+}
+
 TEST_CASE("a q5_0 block decodes to the weights worked out by hand, at compile time") {
     STATIC_REQUIRE(
         decodes<kq::q5_0>(q5_0_block(), {{5, 24.0f}, {21, -26.0f}, {31, 0.0f}, {15, -32.0f}}));
+}
+
+TEST_CASE("a q5_1 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(
+        decodes<kq::q5_1>(q5_1_block(), {{5, 56.5f}, {21, 6.5f}, {31, 32.5f}, {15, 0.5f}}));
 }
 
 TEST_CASE("a q8_0 block decodes to the weights worked out by hand, at compile time") {
@@ -373,6 +477,108 @@ TEST_CASE("an iq3_xxs block decodes to the weights worked out by hand, at compil
                                                           {254, -201.5f},
                                                           {255, -240.25f},
                                                           {0, 0.5f}}));
+}
+
+TEST_CASE("an nvfp4 block decodes to the weights worked out by hand, at compile time") {
+    // The table holds doubled values, so that each weight is half of scale times entry.
+    STATIC_REQUIRE(decodes<kq::nvfp4>(nvfp4_block(), {{0, 0.5f},
+                                                      {8, 6.0f},
+                                                      {1, 0.0f},
+                                                      {23, -0x1p-7f},
+                                                      {31, -0x1p-10f},
+                                                      {34, 448.0f},
+                                                      {42, -2688.0f},
+                                                      {55, 720.0f},
+                                                      {63, 0.0f}}));
+}
+
+/// Twice the value of each FP4 code, as the codebook's text has it.
+constexpr int fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+TEST_CASE("every scale byte of nvfp4 times every code is the weight that the definition gives") {
+    int wrong = 0;
+    for (int byte = 0; byte < 256; ++byte) {
+        const int exponent = byte >> 3 & 15, mantissa = byte & 7;
+        const double scale = byte == 0x7f    ? 0
+                             : exponent == 0 ? std::ldexp(mantissa, -9)
+                                             : std::ldexp(8 + mantissa, exponent - 10);
+        for (int sub = 0; sub < 4; ++sub) {
+            for (int code = 0; code < 16; ++code) {
+                kq::nvfp4::block b{};
+                b.d[sub] = {static_cast<uint8_t>(byte)};
+                for (int i = 0; i < 8; ++i) {
+                    b.qs[8 * sub + i] = static_cast<uint8_t>(code * 0x11);
+                }
+                for (int i = 16 * sub; i < 16 * sub + 16; ++i) {
+                    wrong += kq::reference::weight<kq::nvfp4>(b, i) != scale * fp4_values[code] / 2;
+                }
+            }
+        }
+    }
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("a q1_0 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::q1_0>(
+        q1_0_block(), {{0, -0.25f}, {7, -0.25f}, {1, 0.25f}, {126, -0.25f}, {127, 0.25f}}));
+}
+
+TEST_CASE("a q2_0 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::q2_0>(q2_0_block(), {{0, -0.5f},
+                                                    {1, 0.0f},
+                                                    {2, 0.5f},
+                                                    {3, 1.0f},
+                                                    {60, 0.5f},
+                                                    {61, -0.5f},
+                                                    {62, 1.0f},
+                                                    {63, -0.5f}}));
+}
+
+TEST_CASE("an iq4_nl block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::iq4_nl>(
+        iq4_nl_block(),
+        {{0, -63.5f}, {7, -5.0f}, {8, 0.5f}, {15, 56.5f}, {16, 56.5f}, {31, -63.5f}}));
+}
+
+TEST_CASE("iq4_nl has the 16 codes of the file format") {
+    const uint8_t codes[16] = {0x81, 0x98, 0xad, 0xbf, 0xcf, 0xdd, 0xea, 0xf6,
+                               0x01, 0x0d, 0x19, 0x26, 0x35, 0x45, 0x59, 0x71};
+    for (int i = 0; i < 16; ++i) {
+        CHECK(kq::iq4_nl::code(iq4_nl_block(), i) == static_cast<int8_t>(codes[i]));
+        CHECK(kq::iq4_nl::code(iq4_nl_block(), 31 - i) == static_cast<int8_t>(codes[i]));
+    }
+}
+
+TEST_CASE("an mxfp4 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::mxfp4>(
+        mxfp4_block(), {{1, 2.0f}, {3, 6.0f}, {7, 24.0f}, {9, -2.0f}, {15, -24.0f}, {31, 0.0f}}));
+}
+
+TEST_CASE(
+    "an mxfp4 weight is its E2M1 code times the power of two of its e8m0 byte, for all of both") {
+    int wrong = 0;
+    for (int e = 0; e < 256; ++e) {
+        auto b = counting_nibbles<kq::mxfp4::block>();
+        b.e = static_cast<uint8_t>(e);
+        for (int code = 0; code < 16; ++code) { // sign, two bits of exponent, one of mantissa
+            const int exponent = code >> 1 & 3;
+            const float fraction = 0.5f * static_cast<float>(code & 1);
+            const float magnitude =
+                exponent == 0 ? fraction : std::ldexp(1 + fraction, exponent - 1);
+            // The exponent's bias is 127. Below the normal numbers all bits are kept, 255 is no
+            // NaN, and minus zero is zero, as ggml's codes are integers.
+            const float value = code <= 8 ? magnitude : -magnitude;
+            const float expected = std::ldexp(value, e - 127);
+            for (const int i : {code, 31 - code}) {
+                wrong += std::bit_cast<uint32_t>(kq::reference::weight<kq::mxfp4>(b, i)) !=
+                         std::bit_cast<uint32_t>(expected);
+            }
+        }
+    }
+    CHECK(wrong == 0);
+    CHECK(kq::mxfp4::d({0, {}}) == 0x1p-128f);
+    CHECK(kq::mxfp4::d({1, {}}) == 0x1p-127f);
+    CHECK(kq::mxfp4::d({255, {}}) == 0x1p127f);
 }
 
 TEST_CASE("an iq2_xs block decodes to the weights worked out by hand, at compile time") {

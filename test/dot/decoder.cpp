@@ -7,6 +7,7 @@
 #include <kq/dot/q8_0_aligned.hpp>
 
 #include <bit>
+#include <cmath>
 #include <utility>
 
 namespace {
@@ -36,15 +37,14 @@ struct decoded {
     int loaded;                           ///< bytes
 };
 
-template <class E, int Parts>
+template <class E, int Parts, class Memory = watched_memory>
 decoded decode(const unsigned char* block, int slice, int part) {
     using decoder = kq::decoder<E, Parts>;
     const kq::lane_context where{7, slice, samples::lookup_table<E>(), decoder::constant, part};
     watched_memory::first = block;
     watched_memory::bytes = sizeof(typename E::block);
     watched_memory::loaded = 0;
-    const auto fragment =
-        decoder::template load<watched_memory>(decoder::locate(block, slice, part), 0);
+    const auto fragment = decoder::template load<Memory>(decoder::locate(block, slice, part), 0);
     decoded d;
     d.loaded = watched_memory::loaded;
     const auto& scales = decoder::integer_scales(fragment, where);
@@ -66,26 +66,29 @@ decoded decode(const unsigned char* block, int slice, int part) {
 template <class E>
 int element_of(int slice, int word, int byte) {
     using image = typename kq::decoder<E>::image;
-    for (int group = 0; group < image::groups; ++group) {
-        const auto place = image::place_of(group);
-        if (place.slice == slice % image::slices && place.vector == word / 4) {
+    for (int i = 0; i < E::activation::elements; ++i) {
+        const auto place = image::place_of(image::group_of(i));
+        if (place.slice == slice % image::slices && place.vector == word / 4 &&
+            image::byte_of(i) == word % 4 * 4 + byte) {
             const int block = slice / image::slices; // of the activation
-            return E::activation::elements * block + 16 * group + word % 4 * 4 + byte;
+            return E::activation::elements * block + i;
         }
     }
     return -1;
 }
 
-/// Whether a slice decodes to the codes, scales and minimums of the element-by-element decode.
-template <class E>
-bool is_element_by_element(const typename E::block& b, int slice, const decoded& d) {
-    using decoder = kq::decoder<E>;
+/// Whether part `part` of a slice decodes to the codes, scales and minimums of the
+/// element-by-element decode.
+template <class E, int Parts>
+bool is_element_by_element(const typename E::block& b, int slice, int part, const decoded& d) {
+    using decoder = kq::decoder<E, Parts>;
+    constexpr int share = kq::run_words<E, Parts>;
     bool same = true;
     for (int run = 0; run < decoder::runs; ++run) {
         const int unit = 1 << decoder::shift(run);
         const int factor = 1 << decoder::shift(decoder::runs - 1);
-        for (int i = 0; i < 4 * kq::run_words<E>; ++i) {
-            const int word = run * kq::run_words<E> + i / 4;
+        for (int i = 0; i < 4 * share; ++i) {
+            const int word = (run * Parts + part) * share + i / 4;
             const int element = element_of<E>(slice, word, i % 4);
             const auto byte = static_cast<uint8_t>(
                 d.codes[static_cast<size_t>(run)][static_cast<size_t>(i / 4)] >> (8 * (i % 4)));
@@ -100,20 +103,16 @@ bool is_element_by_element(const typename E::block& b, int slice, const decoded&
     return same;
 }
 
-/// Whether the quarters of a slice are what the whole has at their places.
+/// Whether the quarters of a slice decode to their elements' codes, and to the scales of the whole.
 template <class E>
-bool are_its_quarters(const unsigned char* block, int slice, const decoded& whole) {
+bool are_its_quarters(const typename E::block& b, const unsigned char* block, int slice) {
+    const decoded whole = decode<E, 1>(block, slice, 0);
     bool same = true;
     for (int part = 0; part < 4; ++part) {
         const decoded quarter = decode<E, 4>(block, slice, part);
-        same &= quarter.scales == whole.scales && quarter.minimums == whole.minimums &&
-                quarter.floats == whole.floats && quarter.loaded <= whole.loaded;
-        for (size_t run = 0; run < whole.codes.size(); ++run) {
-            const auto share = static_cast<std::ptrdiff_t>(quarter.codes[run].size());
-            const auto begin = whole.codes[run].begin() + part * share;
-            same &= share * 4 == static_cast<std::ptrdiff_t>(whole.codes[run].size()) &&
-                    std::equal(begin, begin + share, quarter.codes[run].begin());
-        }
+        same &= is_element_by_element<E, 4>(b, slice, part, quarter) &&
+                quarter.minimums == whole.minimums && quarter.floats == whole.floats &&
+                quarter.loaded <= whole.loaded;
     }
     return same;
 }
@@ -157,7 +156,7 @@ TEST_CASE(
     for_each_block([]<class E>(const typename E::block& b) {
         for (int slice = 0; slice < kq::decoder<E>::slices; ++slice) {
             at_every_alignment<E>(b, [&](const unsigned char* block) {
-                REQUIRE(is_element_by_element<E>(b, slice, decode<E, 1>(block, slice, 0)));
+                REQUIRE(is_element_by_element<E, 1>(b, slice, 0, decode<E, 1>(block, slice, 0)));
             });
         }
     });
@@ -170,7 +169,7 @@ TEST_CASE("every codebook entry with every signs and every scale byte decode as 
         std::memcpy(bytes, &b, sizeof(b));
         bool same = true;
         for (int slice = 0; slice < kq::decoder<E>::slices; ++slice) {
-            same &= is_element_by_element<E>(b, slice, decode<E, 1>(bytes, slice, 0));
+            same &= is_element_by_element<E, 1>(b, slice, 0, decode<E, 1>(bytes, slice, 0));
         }
         REQUIRE(same);
     };
@@ -216,12 +215,12 @@ TEST_CASE("every codebook entry with every signs and every scale byte decode as 
     }
 }
 
-TEST_CASE("the four quarters of every slice decode to the words, scales and minimums of the whole, "
-          "and load no more bytes") {
+TEST_CASE("the four quarters of every slice decode to their elements' codes and to the scales and "
+          "minimums of the whole, and load no more bytes") {
     for_each_block([]<class E>(const typename E::block& b) {
         for (int slice = 0; slice < kq::decoder<E>::slices; ++slice) {
             at_every_alignment<E>(b, [&](const unsigned char* block) {
-                REQUIRE(are_its_quarters<E>(block, slice, decode<E, 1>(block, slice, 0)));
+                REQUIRE(are_its_quarters<E>(b, block, slice));
             });
         }
     });
@@ -249,4 +248,46 @@ TEST_CASE("a quarter of a q4_k slice loads the header and 8 bytes of codes") {
     std::memcpy(memory, &b, sizeof(b));
     CHECK(decode<kq::q4_k, 4>(memory, 2, 3).loaded == 16 + 8);
     CHECK(decode<kq::q4_k, 1>(memory, 2, 0).loaded == 16 + 32);
+}
+
+TEST_CASE("padded memory, where lanes may read around a block, gives the same") {
+    for_each_block([]<class E>(const typename E::block& b) {
+        alignas(16) unsigned char memory[48 + sizeof(b)];
+        std::memset(memory, 0x5a, sizeof(memory));
+        for (int at = 16; at < 32; at += kq::block_alignment<E>) {
+            const unsigned char* block = memory + at;
+            std::memcpy(memory + at, &b, sizeof(b));
+            for (int slice = 0; slice < kq::decoder<E>::slices; ++slice) {
+                const decoded strict = decode<E, 1>(block, slice, 0);
+                const decoded padded = decode<E, 1, kq::padded_memory>(block, slice, 0);
+                REQUIRE(padded.codes == strict.codes);
+                REQUIRE(padded.scales == strict.scales);
+                REQUIRE(padded.minimums == strict.minimums);
+                REQUIRE(padded.floats == strict.floats);
+                for (int part = 0; part < 4; ++part) {
+                    const decoded quarter = decode<E, 4, kq::padded_memory>(block, slice, part);
+                    REQUIRE(quarter.codes == decode<E, 4>(block, slice, part).codes);
+                    REQUIRE(quarter.floats == strict.floats);
+                }
+            }
+            std::memset(memory, 0xa5, sizeof(memory));
+        }
+    });
+}
+
+TEST_CASE(
+    "every e8m0 byte of mxfp4 is a power of two times the activation's scale, subnormal or not") {
+    using decoder = kq::decoder<kq::mxfp4>;
+    for (const float d : {1.0f, 0.7f, -3.0f, 0x1.8p-100f, 0x1p-130f}) {
+        int wrong = 0;
+        for (uint32_t e = 0; e < 256; ++e) {
+            decoder::fragment w{};
+            w.e = e;
+            const double exact = std::ldexp(static_cast<double>(d), static_cast<int>(e) - 128);
+            const auto expected = static_cast<float>(exact);
+            wrong += std::bit_cast<uint32_t>(decoder::scale(w, d).dot) !=
+                     std::bit_cast<uint32_t>(expected);
+        }
+        CHECK(wrong == 0);
+    }
 }

@@ -5,6 +5,8 @@
 #include "merged.hpp"
 #include "shapes.hpp"
 
+#include <kq/gemv/host_model.hpp>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,78 +17,99 @@
 namespace {
 
 using gpu::buffer;
-using gpu::for_each_method;
+using gpu::bytes;
 using gpu::gates;
 using gpu::host_product;
+using gpu::launchers_by_method;
 using gpu::output;
 using gpu::placement;
 using gpu::placements;
 using gpu::run;
+using gpu::weights_type;
+using gpu::weights_type_of;
 using instances::bulk;
 using instances::direct;
+using instances::launcher;
+using kq::block_diagonal_arguments;
+using kq::dense_arguments;
+using kq::experts_arguments;
+using kq::stacked_arguments;
 using kq::epilogues::gated;
 using kq::epilogues::store;
 using kq::epilogues::weighted_sum;
 
-template <class E, kq::policy Policy>
-void compare_dense(samples::shape s, placement where) {
-    INFO(kq::name_of(Policy) << ", n " << s.n << ", m " << s.m << ", k " << s.k);
-    const auto w = samples::random_weights<E>(s.n, s.k, 1);
+/// A policy that is compiled for an encoding, and the host model in its order.
+struct compiled_policy {
+    kq::policy policy;
+    launcher<dense_arguments> gemv;
+    kq::status (*launch_host_model)(const dense_arguments&);
+};
+
+/// Every policy that is compiled for an encoding.
+template <class E>
+std::vector<compiled_policy> compiled_policies() {
+    std::vector<compiled_policy> all;
+    const auto add = [&]<kq::policy Policy>() {
+        if constexpr (instances::has<E, Policy>) {
+            const auto gemv = instances::launcher_of<instances::gemv<E, Policy>>;
+            if constexpr (Policy.order == kq::order{}) {
+                all.push_back({Policy, gemv, gpu::launch_host_model<E>});
+            } else {
+                all.push_back({Policy, gemv, kq::host_model<E, Policy.order>::launch});
+            }
+        }
+    };
+    [&]<size_t... I>(std::index_sequence<I...>) {
+        (add.template operator()<instances::policies[I]>(), ...);
+    }
+    (std::make_index_sequence<std::size(instances::policies)>{});
+    return all;
+}
+
+void compare_dense(const weights_type& type, const compiled_policy& by, samples::shape s,
+                   placement where) {
+    INFO(kq::name_of(by.policy) << ", n " << s.n << ", m " << s.m << ", k " << s.k);
+    const bytes w = type.random_weights(s.n, s.k, 1);
     const auto x = samples::gaussian(s.m * s.k, 2);
     std::vector<float> expected(static_cast<size_t>(s.m * (s.n + 1)), output::pattern);
-    kq::dense_arguments a{.weights = w.data(),
-                          .activation = x.data(),
-                          .output = expected.data(),
-                          .n = s.n,
-                          .k = s.k,
-                          .m = s.m,
-                          .output_stride = s.n + 1};
-    kq::check(kq::host_model<E, Policy.order>::launch(a));
+    dense_arguments a{.weights = w.data(),
+                      .activation = x.data(),
+                      .output = expected.data(),
+                      .n = s.n,
+                      .k = s.k,
+                      .m = s.m,
+                      .output_stride = s.n + 1};
+    kq::check(by.launch_host_model(a));
     const buffer weights(w, where);
     const buffer activation(x, placement::exact);
     const output y(s.m * (s.n + 1));
     a.weights = weights.data();
     a.activation = activation.as<const float>();
     a.output = y.data();
-    run<instances::gemv<E, Policy>>(a);
+    run(by.gemv, a);
     REQUIRE(y.holds(expected));
 }
 
-/// Calls `compare` with every policy that is compiled for an encoding.
-template <class E, class Compare>
-void for_each_policy(Compare&& compare) {
-    const auto try_policy = [&]<kq::policy Policy>() {
-        if constexpr (instances::has<E, Policy>) {
-            compare.template operator()<Policy>();
-        }
-    };
-    [&]<size_t... I>(std::index_sequence<I...>) {
-        (try_policy.template operator()<instances::policies[I]>(), ...);
-    }
-    (std::make_index_sequence<std::size(instances::policies)>{});
-}
-
-template <class E, kq::policy Policy, class Epilogue>
-void compare_stacked(const std::vector<std::pair<int64_t, int64_t>>& sizes, int64_t k, int64_t m) {
+/// `fused`: whether the product is that of gate and up.
+void compare_stacked(const weights_type& type, const launcher<stacked_arguments>& gemv, bool fused,
+                     const std::vector<std::pair<int64_t, int64_t>>& sizes, int64_t k, int64_t m) {
     int turn = 0;
     for (const auto& [n0, n1] : sizes) {
         INFO("n " << n0 << " and " << n1 << ", k " << k << ", m " << m);
         const int64_t rows[] = {n0, n1};
         const auto x = samples::gaussian(m * k, 3);
         const buffer activation(x, placement::exact);
-        kq::stacked_arguments a{
-            .count = 2, .activation = activation.as<const float>(), .k = k, .m = m};
+        stacked_arguments a{.count = 2, .activation = activation.as<const float>(), .k = k, .m = m};
         std::vector<std::unique_ptr<buffer>> weights;
         std::vector<std::unique_ptr<output>> outputs;
         std::vector<std::vector<float>> expected;
         for (int i = 0; i < 2; ++i) {
             std::vector<float> products[2]; // gate and up
             for (int set = 0; set < 2; ++set) {
-                const auto w = samples::random_weights<E>(rows[i], k, 10 + turn);
-                products[set] = host_product<E>(w.data(), x.data(), rows[i], k, m);
+                const bytes w = type.random_weights(rows[i], k, static_cast<uint64_t>(10 + turn));
+                products[set] = host_product(type, w.data(), x.data(), rows[i], k, m);
                 weights.push_back(std::make_unique<buffer>(w, placements[turn++ % 3]));
             }
-            const bool fused = Epilogue::weight_sets == 2;
             expected.push_back(fused && rows[i] > 0
                                    ? gpu::apply_gate(gates[0], products[0], products[1])
                                    : products[0]);
@@ -97,22 +120,22 @@ void compare_stacked(const std::vector<std::pair<int64_t, int64_t>>& sizes, int6
                              .output = outputs.back()->data(),
                              .n = rows[i]};
         }
-        run<instances::gemv<E, Policy, kq::mappings::stacked, Epilogue>>(a);
+        run(gemv, a);
         REQUIRE((outputs[0]->holds(expected[0]) && outputs[1]->holds(expected[1])));
     }
 }
 
 /// Experts, ids and activations of a product with experts.
-template <class E>
 struct experts {
     static constexpr int64_t count = 5;
+    weights_type type;
     int64_t top_k = 3;
     int64_t tokens = 4;
     int64_t slots = tokens * top_k;
     int64_t n = 19;
-    int64_t k = 6 * E::elements;
-    std::vector<typename E::block> gate = samples::random_weights<E>(count * n, k, 20);
-    std::vector<typename E::block> up = samples::random_weights<E>(count * n, k, 21);
+    int64_t k = 6 * type.elements;
+    bytes gate = type.random_weights(count * n, k, 20);
+    bytes up = type.random_weights(count * n, k, 21);
     std::vector<float> x = samples::gaussian(slots * k, 22);
     /// The first token has one expert twice, the second two unknown ones, the third only such.
     std::vector<int32_t> ids = {4, 4, 0, -1, 5, 2, 5, -1, 2147483647, 3, 1, 0};
@@ -127,18 +150,17 @@ struct experts {
         return id >= 0 && id < count;
     }
     /// The product of a slot's expert with activation row `row`.
-    std::vector<float> product(const std::vector<typename E::block>& w, int64_t slot,
-                               int64_t row) const {
-        return host_product<E>(w.data() + ids[static_cast<size_t>(slot)] * n * (k / E::elements),
-                               x.data() + row * k, n, k);
+    std::vector<float> product(const bytes& w, int64_t slot, int64_t row) const {
+        return host_product(type, w.data() + ids[static_cast<size_t>(slot)] * n * type.row_bytes(k),
+                            x.data() + row * k, n, k);
     }
 };
 
 constexpr kq::slot_activation all_rows[] = {
     kq::slot_activation::per_slot, kq::slot_activation::per_token, kq::slot_activation::broadcast};
 
-template <class E, kq::policy Policy, class Epilogue>
-void compare_experts(const experts<E>& e = {}) {
+/// `fused`: whether the product is that of gate and up.
+void compare_experts(const experts& e, const launcher<experts_arguments>& gemv, bool fused) {
     int turn = 0;
     for (const auto rows : all_rows) {
         INFO("activation rows " << static_cast<int>(rows) << ", n " << e.n << ", k " << e.k);
@@ -148,7 +170,7 @@ void compare_experts(const experts<E>& e = {}) {
             std::vector<float> y(static_cast<size_t>(e.n), 0.0f);
             if (e.is_known(s)) {
                 y = e.product(e.gate, s, row);
-                if constexpr (Epilogue::weight_sets == 2) {
+                if (fused) {
                     y = gpu::apply_gate(gates[static_cast<int>(rows)], y, e.product(e.up, s, row));
                 }
             }
@@ -159,38 +181,37 @@ void compare_experts(const experts<E>& e = {}) {
         const buffer activation(e.x, placement::exact);
         const buffer ids(e.ids, placement::exact);
         const output y(e.slots * e.n);
-        run<instances::gemv<E, Policy, kq::mappings::experts, Epilogue>>(
-            {.weights = gate.data(),
-             .up_weights = Epilogue::weight_sets == 2 ? up.data() : nullptr,
-             .activation = activation.as<const float>(),
-             .output = y.data(),
-             .expert_ids = ids.as<const int32_t>(),
-             .experts = e.count,
-             .n = e.n,
-             .k = e.k,
-             .slots = e.slots,
-             .top_k = e.top_k,
-             .activation_rows = rows,
-             .epilogue = {.gate = gates[static_cast<int>(rows)]}});
+        run(gemv, {.weights = gate.data(),
+                   .up_weights = fused ? up.data() : nullptr,
+                   .activation = activation.as<const float>(),
+                   .output = y.data(),
+                   .expert_ids = ids.as<const int32_t>(),
+                   .experts = e.count,
+                   .n = e.n,
+                   .k = e.k,
+                   .slots = e.slots,
+                   .top_k = e.top_k,
+                   .activation_rows = rows,
+                   .epilogue = {.gate = gates[static_cast<int>(rows)]}});
         REQUIRE(y.holds(expected));
     }
 }
 
 /// Gate and up in one matrix. Rows of one block too, which a bulk copy would bring together if they
 /// followed each other.
-template <class E, kq::policy Policy>
-void compare_merged() {
+void compare_merged(const weights_type& type, const launcher<experts_arguments>& gemv) {
     constexpr placement ends[] = {placement::before_hole, placement::after_hole};
     int turn = 0; // three sizes for each layout, so that each meets both
     for (const auto layout : samples::layouts) {
         for (const int64_t blocks : {1, 6, 48}) {
-            const experts<E> e{.k = blocks * E::elements};
-            const samples::merged<E> w(layout, e.count, e.n, e.k, 26);
+            const experts e{.type = type, .k = blocks * type.elements};
+            const samples::merged_rows w{layout, e.count, e.n, e.k, type.row_bytes(e.k)};
+            const bytes matrix = type.random_weights(w.rows(), e.k, 26);
             INFO("layout " << static_cast<int>(layout) << ", k " << e.k);
             std::vector<float> gate, up;
             for (int64_t s = 0; s < e.slots; ++s) {
                 const auto dots =
-                    host_product<E>(w.blocks.data(), e.x.data() + s * e.k, w.rows(), e.k);
+                    host_product(type, matrix.data(), e.x.data() + s * e.k, w.rows(), e.k);
                 for (int64_t r = 0; r < e.n; ++r) {
                     const int64_t id = e.is_known(s) ? e.ids[static_cast<size_t>(s)] : 0;
                     gate.push_back(dots[static_cast<size_t>(w.row(id, 0, r))]);
@@ -203,32 +224,30 @@ void compare_merged() {
                     expected[static_cast<size_t>(i)] = 0;
                 }
             }
-            const buffer weights(w.blocks, ends[turn++ % 2]);
+            const buffer weights(matrix, ends[turn++ % 2]);
             const buffer activation(e.x, placement::exact);
             const buffer ids(e.ids, placement::exact);
             const output y(e.slots * e.n);
-            const auto* first = weights.as<const typename E::block>();
-            run<instances::gemv<E, Policy, kq::mappings::experts, gated>>(
-                {.weights = first,
-                 .up_weights = first + (w.up() - w.gate()),
-                 .activation = activation.as<const float>(),
-                 .output = y.data(),
-                 .expert_ids = ids.as<const int32_t>(),
-                 .experts = e.count,
-                 .n = e.n,
-                 .k = e.k,
-                 .slots = e.slots,
-                 .top_k = e.top_k,
-                 .weight_pitch = w.weight_pitch(),
-                 .expert_pitch = w.expert_pitch(),
-                 .epilogue = {.gate = gates[0]}});
+            const auto* first = weights.as<const unsigned char>();
+            run(gemv, {.weights = first,
+                       .up_weights = first + w.up_offset(),
+                       .activation = activation.as<const float>(),
+                       .output = y.data(),
+                       .expert_ids = ids.as<const int32_t>(),
+                       .experts = e.count,
+                       .n = e.n,
+                       .k = e.k,
+                       .slots = e.slots,
+                       .top_k = e.top_k,
+                       .weight_pitch = w.weight_pitch(),
+                       .expert_pitch = w.expert_pitch(),
+                       .epilogue = {.gate = gates[0]}});
             REQUIRE(y.holds(expected));
         }
     }
 }
 
-template <class E, kq::policy Policy>
-void compare_weighted_sum(const experts<E>& e = {},
+void compare_weighted_sum(const experts& e, const launcher<experts_arguments>& gemv,
                           const kq::device_facts& device = gpu::device()) {
     const auto term_weights = samples::gaussian(e.slots, 23);
     for (const auto rows : all_rows) {
@@ -250,7 +269,7 @@ void compare_weighted_sum(const experts<E>& e = {},
         const buffer ids(e.ids, placement::exact);
         const buffer weights(term_weights, placement::exact);
         const output y(e.tokens * e.n);
-        run<instances::gemv<E, Policy, kq::mappings::experts, weighted_sum>>(
+        run(gemv,
             {.weights = gate.data(),
              .activation = activation.as<const float>(),
              .output = y.data(),
@@ -268,66 +287,96 @@ void compare_weighted_sum(const experts<E>& e = {},
 }
 
 /// `sizes`: groups, rows of a group, blocks of a row.
-template <class E, kq::policy Policy>
-void compare_block_diagonal(const std::vector<std::array<int64_t, 3>>& sizes, int64_t m) {
+void compare_block_diagonal(const weights_type& type,
+                            const launcher<block_diagonal_arguments>& gemv,
+                            const std::vector<std::array<int64_t, 3>>& sizes, int64_t m) {
     int turn = 0;
     for (const auto& [groups, rows, blocks] : sizes) {
-        const int64_t k = blocks * E::elements, n = groups * rows;
+        const int64_t k = blocks * type.elements, n = groups * rows;
         INFO(groups << " groups of " << rows << " rows, k " << k);
-        const auto w = samples::random_weights<E>(n, k, 24);
+        const bytes w = type.random_weights(n, k, 24);
         const auto x = samples::gaussian(m * groups * k, 25);
         std::vector<float> expected;
         for (int64_t unit = 0; unit < m * groups; ++unit) {
-            const auto y = host_product<E>(w.data() + unit % groups * rows * (k / E::elements),
-                                           x.data() + unit * k, rows, k);
+            const auto y = host_product(type, w.data() + unit % groups * rows * type.row_bytes(k),
+                                        x.data() + unit * k, rows, k);
             expected.insert(expected.end(), y.begin(), y.end());
         }
         const buffer weights(w, placements[turn++ % 3]);
         const buffer activation(x, placement::exact);
         const output y(m * n);
-        run<instances::gemv<E, Policy, kq::mappings::block_diagonal>>(
-            {.weights = weights.data(),
-             .activation = activation.as<const float>(),
-             .output = y.data(),
-             .n = n,
-             .groups = groups,
-             .k = k,
-             .m = m});
+        run(gemv, {.weights = weights.data(),
+                   .activation = activation.as<const float>(),
+                   .output = y.data(),
+                   .n = n,
+                   .groups = groups,
+                   .k = k,
+                   .m = m});
         REQUIRE(y.holds(expected));
     }
 }
 
-/// Rows of q8_0's shapes in every composition that an encoding has.
+/// Every composition that is compiled for an encoding, as data.
+struct compositions {
+    weights_type type;
+    std::vector<compiled_policy> dense;
+    std::vector<launcher<stacked_arguments>> stacked, stacked_gated;
+    std::vector<launcher<experts_arguments>> experts, experts_gated, experts_sum;
+    std::vector<launcher<block_diagonal_arguments>> block_diagonal;
+};
+
 template <class E>
-void compare_compositions() {
+compositions compositions_of() {
+    namespace by = kq::mappings;
+    return {weights_type_of<E>,
+            compiled_policies<E>(),
+            launchers_by_method<E, by::stacked, store>(),
+            launchers_by_method<E, by::stacked, gated>(),
+            launchers_by_method<E, by::experts, store>(),
+            launchers_by_method<E, by::experts, gated>(),
+            launchers_by_method<E, by::experts, weighted_sum>(),
+            launchers_by_method<E, by::block_diagonal, store>()};
+}
+
+/// Rows of q8_0's shapes in every composition that an encoding has.
+void compare_compositions(const compositions& c) {
     for (const int64_t blocks : {16, 48, 224}) {
-        const int64_t k = blocks * E::elements;
+        const int64_t k = blocks * c.type.elements;
         for (const int64_t m : {1, 3}) {
             for (const int64_t n : {1, 7, 16, 17}) {
-                for_each_policy<E>([&]<kq::policy Policy>() {
-                    compare_dense<E, Policy>({m, n, k}, placements[(n + m / 2) % 3]);
-                });
-                for_each_method<E, kq::mappings::stacked, store>([&]<kq::policy Policy>() {
-                    compare_stacked<E, Policy, store>({{n, 17 - n}}, k, m);
-                });
-                for_each_method<E, kq::mappings::stacked, gated>([&]<kq::policy Policy>() {
-                    compare_stacked<E, Policy, gated>({{n, 17 - n}}, k, m);
-                });
-                for_each_method<E, kq::mappings::block_diagonal, store>([&]<kq::policy Policy>() {
-                    compare_block_diagonal<E, Policy>({{m, n, blocks}}, m);
-                });
+                for (const auto& by : c.dense) {
+                    compare_dense(c.type, by, {m, n, k}, placements[(n + m / 2) % 3]);
+                }
+                for (const auto& gemv : c.stacked) {
+                    compare_stacked(c.type, gemv, false, {{n, 17 - n}}, k, m);
+                }
+                for (const auto& gemv : c.stacked_gated) {
+                    compare_stacked(c.type, gemv, true, {{n, 17 - n}}, k, m);
+                }
+                for (const auto& gemv : c.block_diagonal) {
+                    compare_block_diagonal(c.type, gemv, {{m, n, blocks}}, m);
+                }
             }
         }
         for (const int64_t n : {1, 7, 16, 17}) {
-            const experts<E> e{.n = n, .k = k};
-            for_each_method<E, kq::mappings::experts, store>(
-                [&]<kq::policy Policy>() { compare_experts<E, Policy, store>(e); });
-            for_each_method<E, kq::mappings::experts, gated>(
-                [&]<kq::policy Policy>() { compare_experts<E, Policy, gated>(e); });
-            for_each_method<E, kq::mappings::experts, weighted_sum>(
-                [&]<kq::policy Policy>() { compare_weighted_sum<E, Policy>(e); });
+            const experts e{.type = c.type, .n = n, .k = k};
+            for (const auto& gemv : c.experts) {
+                compare_experts(e, gemv, false);
+            }
+            for (const auto& gemv : c.experts_gated) {
+                compare_experts(e, gemv, true);
+            }
+            for (const auto& gemv : c.experts_sum) {
+                compare_weighted_sum(e, gemv);
+            }
         }
     }
+}
+
+/// Runs `test` with the compositions of every encoding, each in a section; once in a test case.
+template <class Test>
+void for_each_encoding(Test&& test) {
+    samples::for_each_encoding([&]<class E>() { test(compositions_of<E>()); });
 }
 
 const std::vector<std::pair<int64_t, int64_t>> pairs = {{16, 16}, {16, 7}, {7, 16},
@@ -336,18 +385,18 @@ const std::vector<std::pair<int64_t, int64_t>> pairs = {{16, 16}, {16, 7}, {7, 1
 } // namespace
 
 TEST_CASE("every policy gives the host model's bits and touches no row beyond n") {
-    samples::for_each_encoding([]<class E>() {
-        for_each_policy<E>([]<kq::policy Policy>() {
+    for_each_encoding([](const compositions& c) {
+        for (const auto& by : c.dense) {
             int turn = 0;
             for (const int64_t n : {1, 3, 5, 17, 513}) {
                 for (const int64_t m : {1, 3, 8}) {
-                    const int64_t k = ((turn * 7 + 1) % 40 + 1) * E::elements;
+                    const int64_t k = ((turn * 7 + 1) % 40 + 1) * c.type.elements;
                     // Every m meets every placement.
-                    compare_dense<E, Policy>({m, n, k}, placements[(turn + turn / 3) % 3]);
+                    compare_dense(c.type, by, {m, n, k}, placements[(turn + turn / 3) % 3]);
                     ++turn;
                 }
             }
-        });
+        }
     });
 }
 
@@ -357,48 +406,58 @@ TEST_CASE("rows of 16, 48 and 224 blocks of 32 weights give the bits of plain pr
           "composition") {
     samples::for_each_encoding([]<class E>() {
         if constexpr (instances::family_of<E> == instances::family::image_of_32) {
-            compare_compositions<E>();
+            compare_compositions(compositions_of<E>());
         }
     });
 }
 
 TEST_CASE("stacked matrices give the bits of separate products") {
-    gpu::for_each_encoding_with<bulk, kq::mappings::stacked>(
-        []<class E>() { compare_stacked<E, bulk, store>(pairs, 5 * E::elements, 2); });
+    for_each_encoding([](const compositions& c) {
+        for (const auto& gemv : c.stacked) {
+            compare_stacked(c.type, gemv, false, pairs, 5 * c.type.elements, 2);
+        }
+    });
 }
 
 TEST_CASE("stacked gate and up give the bits of products and the gate function") {
-    gpu::for_each_encoding_with<direct, kq::mappings::stacked, gated>(
-        []<class E>() { compare_stacked<E, direct, gated>(pairs, 5 * E::elements, 2); });
+    for_each_encoding([](const compositions& c) {
+        for (const auto& gemv : c.stacked_gated) {
+            compare_stacked(c.type, gemv, true, pairs, 5 * c.type.elements, 2);
+        }
+    });
 }
 
 TEST_CASE("products with experts give the bits of each expert's product, unknown experts zeros") {
-    samples::for_each_encoding([]<class E>() {
-        for_each_method<E, kq::mappings::experts, store>(
-            []<kq::policy Policy>() { compare_experts<E, Policy, store>(); });
+    for_each_encoding([](const compositions& c) {
+        for (const auto& gemv : c.experts) {
+            compare_experts({.type = c.type}, gemv, false);
+        }
     });
 }
 
 TEST_CASE("gate and up of experts give the bits of products and the gate function") {
-    samples::for_each_encoding([]<class E>() {
-        for_each_method<E, kq::mappings::experts, gated>(
-            []<kq::policy Policy>() { compare_experts<E, Policy, gated>(); });
+    for_each_encoding([](const compositions& c) {
+        for (const auto& gemv : c.experts_gated) {
+            compare_experts({.type = c.type}, gemv, true);
+        }
     });
 }
 
 TEST_CASE(
     "gate and up rows of experts in one matrix, which ends at an unmapped page, give the bits "
     "of two products and the gate function") {
-    samples::for_each_encoding([]<class E>() {
-        for_each_method<E, kq::mappings::experts, gated>(
-            []<kq::policy Policy>() { compare_merged<E, Policy>(); });
+    for_each_encoding([](const compositions& c) {
+        for (const auto& gemv : c.experts_gated) {
+            compare_merged(c.type, gemv);
+        }
     });
 }
 
 TEST_CASE("weighted sums of experts give the bits of a chain of fused operations in slot order") {
-    samples::for_each_encoding([]<class E>() {
-        for_each_method<E, kq::mappings::experts, weighted_sum>(
-            []<kq::policy Policy>() { compare_weighted_sum<E, Policy>(); });
+    for_each_encoding([](const compositions& c) {
+        for (const auto& gemv : c.experts_sum) {
+            compare_weighted_sum({.type = c.type}, gemv);
+        }
     });
 }
 
@@ -406,30 +465,29 @@ TEST_CASE("weighted sums of experts give the bits of a chain of fused operations
 // multiprocessors, so that a thread block has several times as many.
 TEST_CASE("weighted sums of many terms and rows give the same bits, a round of rows at a time") {
     const kq::device_facts device = gpu::device();
-    for (const int multiprocessors : {1, 3}) {
-        kq::device_facts few = device;
-        few.multiprocessors = multiprocessors;
-        [&]<class... Encodings>(kq::type_list<Encodings...>) {
-            const auto compare = [&]<class E>() {
-                experts<E> e{.top_k = 64, .tokens = 1, .n = 413, .k = 2 * E::elements};
-                e.ids.resize(64);
-                for (size_t i = 0; i < e.ids.size(); ++i) {
-                    e.ids[i] = static_cast<int32_t>(i * 5 % 7); // two of seven are unknown
-                }
-                for_each_method<E, kq::mappings::experts, weighted_sum>(
-                    [&]<kq::policy Policy>() { compare_weighted_sum<E, Policy>(e, few); });
-            };
-            (compare.template operator()<Encodings>(), ...);
-        }(kq::encodings{});
-    }
+    for_each_encoding([&](const compositions& c) {
+        experts e{.type = c.type, .top_k = 64, .tokens = 1, .n = 413, .k = 2 * c.type.elements};
+        e.ids.resize(64);
+        for (size_t i = 0; i < e.ids.size(); ++i) {
+            e.ids[i] = static_cast<int32_t>(i * 5 % 7); // two of seven are unknown
+        }
+        for (const int multiprocessors : {1, 3}) {
+            kq::device_facts few = device;
+            few.multiprocessors = multiprocessors;
+            for (const auto& gemv : c.experts_sum) {
+                compare_weighted_sum(e, gemv, few);
+            }
+        }
+    });
 }
 
 TEST_CASE("block-diagonal groups give the bits of products with their columns") {
-    samples::for_each_encoding([]<class E>() {
+    for_each_encoding([](const compositions& c) {
         // Blocks of 64, 96 and 32 columns for encodings of 32, of 512, 768 and 256 for the others.
         const std::vector<std::array<int64_t, 3>> sizes = {{4, 8, 2}, {8, 16, 3}, {2, 7, 1}};
-        for_each_method<E, kq::mappings::block_diagonal, store>(
-            [&]<kq::policy Policy>() { compare_block_diagonal<E, Policy>(sizes, 2); });
+        for (const auto& gemv : c.block_diagonal) {
+            compare_block_diagonal(c.type, gemv, sizes, 2);
+        }
     });
 }
 
@@ -452,7 +510,7 @@ TEST_CASE("scales, bias and residual on the GPU give the host model's bits") {
                                        .bias = bias.data(),
                                        .unit_scale = unit_scale.data(),
                                        .residual = residual.data()}};
-    kq::check(kq::host_model<E>::launch(a));
+    kq::check(gpu::launch_host_model<E>(a));
     const buffer weights(w, placement::exact), activation(x, placement::exact);
     const buffer rows(row_scale, placement::exact), biases(bias, placement::exact);
     const buffer units(unit_scale, placement::exact), before(residual, placement::exact);
@@ -470,26 +528,24 @@ TEST_CASE("scales, bias and residual on the GPU give the host model's bits") {
 
 namespace {
 
-template <class E>
-void replay_with_changed_ids() {
-    using gemv = instances::gemv<E, bulk, kq::mappings::experts>;
-    experts<E> e;
+void replay_with_changed_ids(const weights_type& type, const launcher<experts_arguments>& gemv) {
+    experts e{.type = type};
     const buffer weights(e.gate, placement::exact), activation(e.x, placement::exact);
     const buffer ids(e.ids, placement::exact);
     const output y(e.slots * e.n);
-    const kq::experts_arguments a{.weights = weights.data(),
-                                  .activation = activation.as<const float>(),
-                                  .output = y.data(),
-                                  .expert_ids = ids.as<const int32_t>(),
-                                  .experts = e.count,
-                                  .n = e.n,
-                                  .k = e.k,
-                                  .slots = e.slots};
-    const buffer space(gemv::workspace_bytes(a), placement::exact);
+    const experts_arguments a{.weights = weights.data(),
+                              .activation = activation.as<const float>(),
+                              .output = y.data(),
+                              .expert_ids = ids.as<const int32_t>(),
+                              .experts = e.count,
+                              .n = e.n,
+                              .k = e.k,
+                              .slots = e.slots};
+    const buffer space(gemv.workspace_bytes(a), placement::exact);
     cudaStream_t stream = nullptr;
     gpu::check(cudaStreamCreate(&stream), "create stream");
     gpu::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
-    kq::check(gemv::launch(a, {space.data(), space.bytes()}, stream, gpu::device()));
+    kq::check(gemv.launch(a, {space.data(), space.bytes()}, stream, gpu::device(), {}));
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t executable = nullptr;
     gpu::check(cudaStreamEndCapture(stream, &graph), "end capture");
@@ -516,6 +572,9 @@ void replay_with_changed_ids() {
 } // namespace
 
 TEST_CASE("a captured product with experts replays with changed ids") {
-    gpu::for_each_encoding_with<bulk, kq::mappings::experts>(
-        []<class E>() { replay_with_changed_ids<E>(); });
+    for_each_encoding([](const compositions& c) {
+        for (const auto& gemv : c.experts) {
+            replay_with_changed_ids(c.type, gemv);
+        }
+    });
 }

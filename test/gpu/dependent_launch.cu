@@ -148,46 +148,54 @@ TEST_CASE("dependent launches keep their order in a replayed graph", "[repeat]")
     gpu::check(cudaGraphDestroy(graph), "destroy graph");
 }
 
+namespace {
+
+void compare_dependent(const gpu::weights_type& type,
+                       const instances::launcher<kq::experts_arguments>& grouped) {
+    const int64_t rows = 37, columns = 3 * type.elements, experts = 3;
+    const gpu::bytes w = type.random_weights(experts * rows, columns, 2);
+    const auto x = samples::gaussian(columns, 3);
+    const std::vector<int32_t> ids = {2, 0, 2, 7};
+    const buffer weights(w, placement::before_hole), activation(x, placement::exact);
+    const buffer device_ids(ids, placement::exact);
+    const auto facts = gpu::device();
+    const kq::launch_options options{.dependent = true};
+    std::vector<float> expected;
+    for (const int32_t id : ids) {
+        const auto y = id < experts
+                           ? gpu::host_product(type, w.data() + id * rows * type.row_bytes(columns),
+                                               x.data(), rows, columns)
+                           : std::vector<float>(rows, 0.0f);
+        expected.insert(expected.end(), y.begin(), y.end());
+    }
+    const gpu::output y(4 * rows);
+    kq::experts_arguments a{.weights = weights.data(),
+                            .activation = activation.as<const float>(),
+                            .output = y.data(),
+                            .expert_ids = device_ids.as<const int32_t>(),
+                            .experts = experts,
+                            .n = rows,
+                            .k = columns,
+                            .slots = 4,
+                            .activation_rows = kq::slot_activation::broadcast};
+    const buffer space(grouped.workspace_bytes(a), placement::exact);
+    const kq::workspace lent{space.data(), space.bytes()};
+    kq::check(grouped.launch(a, lent, nullptr, facts, options));
+    gpu::check(cudaDeviceSynchronize(), "synchronize");
+    CHECK(y.holds(expected));
+    // Ids come from a kernel: weights that they choose are never early.
+    const kq::status refused =
+        grouped.launch(a, lent, nullptr, facts, {.dependent = true, .early_weights = true});
+    CHECK(refused.subject() == std::string("early_weights"));
+}
+
+} // namespace
+
 TEST_CASE("dependent launches of every mapping give the bits of ordinary ones") {
-    samples::for_each_encoding([&]<class Encoding>() {
-        const int64_t rows = 37, columns = 3 * Encoding::elements, experts = 3;
-        const auto w = samples::random_weights<Encoding>(experts * rows, columns, 2);
-        const auto x = samples::gaussian(columns, 3);
-        const std::vector<int32_t> ids = {2, 0, 2, 7};
-        const buffer weights(w, placement::before_hole), activation(x, placement::exact);
-        const buffer device_ids(ids, placement::exact);
-        const auto facts = gpu::device();
-        const kq::launch_options options{.dependent = true};
-        std::vector<float> expected;
-        for (const int32_t id : ids) {
-            const auto y = id < experts ? gpu::host_product<Encoding>(
-                                              w.data() + id * rows * (columns / Encoding::elements),
-                                              x.data(), rows, columns)
-                                        : std::vector<float>(rows, 0.0f);
-            expected.insert(expected.end(), y.begin(), y.end());
+    samples::for_each_encoding([&]<class E>() {
+        for (const auto& gemv :
+             gpu::launchers_by_method<E, kq::mappings::experts, kq::epilogues::store>()) {
+            compare_dependent(gpu::weights_type_of<E>, gemv);
         }
-        const auto compare = [&]<kq::policy Policy>() {
-            using grouped = instances::gemv<Encoding, Policy, kq::mappings::experts>;
-            const gpu::output y(4 * rows);
-            kq::experts_arguments a{.weights = weights.data(),
-                                    .activation = activation.template as<const float>(),
-                                    .output = y.data(),
-                                    .expert_ids = device_ids.template as<const int32_t>(),
-                                    .experts = experts,
-                                    .n = rows,
-                                    .k = columns,
-                                    .slots = 4,
-                                    .activation_rows = kq::slot_activation::broadcast};
-            const buffer space(grouped::workspace_bytes(a), placement::exact);
-            const kq::workspace lent{space.data(), space.bytes()};
-            kq::check(grouped::launch(a, lent, nullptr, facts, options));
-            gpu::check(cudaDeviceSynchronize(), "synchronize");
-            CHECK(y.holds(expected));
-            // Ids come from a kernel: weights that they choose are never early.
-            const kq::status refused = grouped::launch(a, lent, nullptr, facts,
-                                                       {.dependent = true, .early_weights = true});
-            CHECK(refused.subject() == std::string("early_weights"));
-        };
-        gpu::for_each_method<Encoding, kq::mappings::experts, kq::epilogues::store>(compare);
     });
 }

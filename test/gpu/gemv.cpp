@@ -11,30 +11,82 @@
 namespace {
 
 using gpu::buffer;
+using gpu::bytes;
 using gpu::device;
 using gpu::placement;
 using gpu::placements;
+using gpu::weights_type;
+using kq::element_type;
+using gemv_launcher = instances::launcher<kq::dense_arguments>;
 
-/// The same bits, any NaN counting as equal to any NaN.
-template <class T>
-bool same(T a, T b) {
-    if constexpr (std::is_same_v<T, float>) {
-        return std::memcmp(&a, &b, sizeof(a)) == 0 || (std::isnan(a) && std::isnan(b));
-    } else {
-        return a.bits == b.bits || (std::isnan(kq::to_f32(a)) && std::isnan(kq::to_f32(b)));
+/// A block that gives whoever adds it up a NaN.
+template <class E>
+bytes nan_block() {
+    auto block = samples::uniform_block<E>(0xff);
+    if constexpr (requires { block.d = kq::f16{}; }) {
+        block.d = kq::f16{0x7e00};
     }
+    if constexpr (requires { block.e; }) {
+        block.e = 0xff; // or what is far too large
+    }
+    return gpu::bytes_of(std::vector{block});
 }
 
-template <class T>
-T of_float(float x) {
-    if constexpr (std::is_same_v<T, kq::f16>) {
-        return kq::to_f16(x);
-    } else if constexpr (std::is_same_v<T, kq::bf16>) {
-        return kq::to_bf16(x);
-    } else {
-        return x;
+/// Memory full of elements of a type that is chosen at run time.
+class elements {
+public:
+    elements(element_type type, size_t count, float value)
+        : type_(type), bytes_(count * static_cast<size_t>(kq::size_of(type))) {
+        for (size_t i = 0; i < count; ++i) {
+            set(i, value);
+        }
     }
-}
+
+    void set(size_t i, float value) {
+        switch (type_) {
+        case element_type::f32:
+            return store(i, value);
+        case element_type::f16:
+            return store(i, kq::to_f16(value));
+        case element_type::bf16:
+            return store(i, kq::to_bf16(value));
+        }
+    }
+    unsigned char* at(size_t i) { return bytes_.data() + i * static_cast<size_t>(size()); }
+    bytes& all() { return bytes_; }
+
+    /// Elements whose bits differ, any NaN counting as equal to any NaN.
+    int64_t count_differences(elements& other) {
+        int64_t differences = 0;
+        for (size_t i = 0; i < bytes_.size() / static_cast<size_t>(size()); ++i) {
+            differences += std::memcmp(at(i), other.at(i), static_cast<size_t>(size())) != 0 &&
+                           !(std::isnan(get(i)) && std::isnan(other.get(i)));
+        }
+        return differences;
+    }
+
+private:
+    int size() const { return kq::size_of(type_); }
+
+    template <class T>
+    void store(size_t i, T element) {
+        std::memcpy(at(i), &element, sizeof(T));
+    }
+    template <class T>
+    float load(size_t i) {
+        T element;
+        std::memcpy(&element, at(i), sizeof(T));
+        return kq::to_f32(element);
+    }
+    float get(size_t i) {
+        return type_ == element_type::f32   ? load<float>(i)
+               : type_ == element_type::f16 ? load<kq::f16>(i)
+                                            : load<kq::bf16>(i);
+    }
+
+    element_type type_;
+    bytes bytes_;
+};
 
 /// Where things lie and how far apart rows are, beyond the shape.
 struct layout {
@@ -44,85 +96,80 @@ struct layout {
     int64_t weight_gap = 0;     ///< blocks between weight rows
 };
 
+/// Of activation and output.
+struct types {
+    element_type in = element_type::f32;
+    element_type out = element_type::f32;
+};
+
 /// Runs the product on the GPU and in the host model, into outputs pre-filled with a pattern, and
-/// counts the elements that differ, gaps between rows included. `Guard` elements on either side of
+/// counts the elements that differ, gaps between rows included. `guard` elements on either side of
 /// the output must keep the pattern.
-template <class E, kq::policy Policy, class In, class Out>
-int64_t count_differences(const std::vector<typename E::block>& w, const std::vector<float>& values,
-                          samples::shape s, layout l) {
+/// `between`: a block, of which the gaps between weight rows are full.
+int64_t count_differences(const weights_type& e, const bytes& between, const gemv_launcher& gemv,
+                          const bytes& w, const std::vector<float>& values, samples::shape s,
+                          layout l, types t) {
     constexpr int64_t guard = 64;
     const int64_t x_stride = s.k + l.activation_gap;
     const int64_t y_stride = s.n + l.output_gap;
-    std::vector<In> x(static_cast<size_t>((s.m - 1) * x_stride + s.k), of_float<In>(1e9f));
+    elements x(t.in, static_cast<size_t>((s.m - 1) * x_stride + s.k), 1e9f);
     for (int64_t j = 0; j < s.m; ++j) {
         for (int64_t i = 0; i < s.k; ++i) {
-            x[static_cast<size_t>(j * x_stride + i)] =
-                of_float<In>(values[static_cast<size_t>(j * s.k + i)]);
+            x.set(static_cast<size_t>(j * x_stride + i), values[static_cast<size_t>(j * s.k + i)]);
         }
     }
-    const int64_t row_blocks = s.k / E::elements;
+    const int64_t row_blocks = s.k / e.elements;
     const int64_t pitch = row_blocks + l.weight_gap;
-    auto block_between = samples::uniform_block<E>(0xff); // whoever adds it up gets a NaN
-    block_between.d = kq::f16{0x7e00};
-    std::vector<typename E::block> spread(static_cast<size_t>((s.n - 1) * pitch + row_blocks),
-                                          block_between);
+    bytes spread;
     for (int64_t r = 0; r < s.n; ++r) {
-        std::copy_n(w.begin() + r * row_blocks, row_blocks, spread.begin() + r * pitch);
+        const auto row = w.begin() + r * row_blocks * e.block_bytes;
+        spread.insert(spread.end(), row, row + row_blocks * e.block_bytes);
+        for (int64_t i = 0; i < l.weight_gap && r + 1 < s.n; ++i) {
+            spread.insert(spread.end(), between.begin(), between.end());
+        }
     }
-    const Out pattern = of_float<Out>(-12345.0f);
     const auto y_elements = static_cast<size_t>((s.m - 1) * y_stride + s.n);
-    std::vector<Out> expected(y_elements + 2 * guard, pattern);
+    elements expected(t.out, y_elements + 2 * guard, -12345.0f);
+    elements y = expected;
 
     kq::dense_arguments a{.weights = spread.data(),
-                          .activation = x.data(),
-                          .output = expected.data() + guard,
+                          .activation = {x.at(0), t.in},
+                          .output = {expected.at(guard), t.out},
                           .n = s.n,
                           .k = s.k,
                           .m = s.m,
-                          .weight_pitch = pitch * int64_t{sizeof(block_between)},
+                          .weight_pitch = pitch * e.block_bytes,
                           .activation_stride = x_stride,
                           .output_stride = y_stride};
-    kq::check(kq::host_model<E>::launch(a));
+    kq::check(e.launch_host_model(a));
 
     const buffer weights(spread, l.weights);
-    const buffer activation(x, placement::exact);
-    const buffer output(std::vector<Out>(expected.size(), pattern), placement::exact);
+    const buffer activation(x.all(), placement::exact);
+    const buffer output(y.all(), placement::exact);
     a.weights = weights.data();
-    a.activation = activation.as<const In>();
-    a.output = output.as<Out>() + guard;
-    using gemv = instances::gemv<E, Policy>;
-    const buffer space(gemv::workspace_bytes(a), placement::exact);
-    kq::check(gemv::launch(a, {space.data(), space.bytes()}, nullptr, device()));
+    a.activation = {activation.data(), t.in};
+    a.output = {output.as<unsigned char>() + guard * kq::size_of(t.out), t.out};
+    const buffer space(gemv.workspace_bytes(a), placement::exact);
+    kq::check(gemv.launch(a, {space.data(), space.bytes()}, nullptr, device(), {}));
     gpu::check(cudaDeviceSynchronize(), "synchronize");
-
-    const std::vector<Out> y = output.download<Out>();
-    int64_t differences = 0;
-    for (size_t i = 0; i < y.size(); ++i) {
-        differences += !same(y[i], expected[i]);
-    }
-    return differences;
+    y.all() = output.download<unsigned char>();
+    return y.count_differences(expected);
 }
 
-/// As above, with the types of activation and output chosen at run time, so that a loop over shapes
-/// covers each.
 template <class E, kq::policy Policy>
-int64_t count_differences(int types, const std::vector<typename E::block>& w,
-                          const std::vector<float>& x, samples::shape s, layout l) {
-    using kq::bf16;
-    using kq::f16;
-    switch (types % 5) {
-    case 0:
-        return count_differences<E, Policy, float, float>(w, x, s, l);
-    case 1:
-        return count_differences<E, Policy, f16, f16>(w, x, s, l);
-    case 2:
-        return count_differences<E, Policy, bf16, bf16>(w, x, s, l);
-    case 3:
-        return count_differences<E, Policy, f16, float>(w, x, s, l);
-    default:
-        return count_differences<E, Policy, float, bf16>(w, x, s, l);
-    }
+int64_t count_differences(const std::vector<typename E::block>& w, const std::vector<float>& values,
+                          samples::shape s, layout l, types t = {}) {
+    return count_differences(gpu::weights_type_of<E>, nan_block<E>(),
+                             instances::launcher_of<instances::gemv<E, Policy>>, gpu::bytes_of(w),
+                             values, s, l, t);
 }
+
+/// Pairs of types to go round, so that a loop over shapes covers each.
+constexpr types all_types[] = {{element_type::f32, element_type::f32},
+                               {element_type::f16, element_type::f16},
+                               {element_type::bf16, element_type::bf16},
+                               {element_type::f16, element_type::f32},
+                               {element_type::f32, element_type::bf16}};
 
 template <kq::policy Policy>
 void compare_all_shapes() {
@@ -134,7 +181,7 @@ void compare_all_shapes() {
                            turn % 4 == 2 ? 2 : 0};
             const auto w = samples::random_weights<E>(s.n, s.k, 21);
             const auto x = samples::gaussian(s.m * s.k, 22);
-            REQUIRE(count_differences<E, Policy>(turn, w, x, s, l) == 0);
+            REQUIRE(count_differences<E, Policy>(w, x, s, l, all_types[turn % 5]) == 0);
             ++turn;
         }
     });
@@ -159,10 +206,8 @@ TEST_CASE("weights that begin or end at an unmapped page give the host model's b
                 const auto x = samples::gaussian(k, 32);
                 for (const placement where : placements) {
                     INFO("n " << n << ", k " << k << ", placement " << static_cast<int>(where));
-                    REQUIRE(count_differences<E, instances::direct, float, float>(w, x, {1, n, k},
-                                                                                  {where}) == 0);
-                    REQUIRE(count_differences<E, instances::bulk, float, float>(w, x, {1, n, k},
-                                                                                {where}) == 0);
+                    REQUIRE(count_differences<E, instances::direct>(w, x, {1, n, k}, {where}) == 0);
+                    REQUIRE(count_differences<E, instances::bulk>(w, x, {1, n, k}, {where}) == 0);
                 }
             }
         }
@@ -177,7 +222,7 @@ TEST_CASE("weights that start inside an allocation give the host model's bits at
         std::vector<float> expected(static_cast<size_t>(n));
         kq::dense_arguments a{
             .weights = w.data(), .activation = x.data(), .output = expected.data(), .n = n, .k = k};
-        kq::check(kq::host_model<E>::launch(a));
+        kq::check(gpu::launch_host_model<E>(a));
         const size_t bytes = w.size() * sizeof(w[0]);
         const buffer activation(x, placement::exact);
         for (int offset = 0; offset < 16; offset += kq::block_alignment<E>) {
@@ -216,9 +261,9 @@ TEST_CASE("NaN, infinities, subnormals and values beyond f16 give the host model
             x[5120 + i] *= 65504.f; // the f16 range and beyond
             x[6144 + i] *= 1e-36f;  // products of scales are subnormal
         }
-        CHECK(count_differences<E, instances::direct, float, float>(w, x, s, {}) == 0);
-        CHECK(count_differences<E, instances::bulk, float, float>(w, x, s, {}) == 0);
-        CHECK(count_differences<E, instances::bulk, float, kq::f16>(w, x, s, {}) == 0);
+        CHECK(count_differences<E, instances::direct>(w, x, s, {}) == 0);
+        CHECK(count_differences<E, instances::bulk>(w, x, s, {}) == 0);
+        CHECK(count_differences<E, instances::bulk>(w, x, s, {}, {.out = element_type::f16}) == 0);
     });
 }
 
@@ -227,7 +272,7 @@ TEST_CASE("a row too long for shared memory goes by the direct kernel and gives 
         const samples::shape s{1, 3, 262144};
         const auto w = samples::random_weights<E>(s.n, s.k, 51);
         const auto x = samples::gaussian(s.k, 52);
-        CHECK(count_differences<E, kq::policies::warp, float, float>(w, x, s, {}) == 0);
+        CHECK(count_differences<E, kq::policies::warp>(w, x, s, {}) == 0);
     });
 }
 
@@ -271,7 +316,7 @@ TEST_CASE("large products agree with the reference on sampled rows", "[large]") 
         kq::check(gemv::launch(a, {space.data(), space.bytes()}, nullptr, device()));
         const auto y = output.download<float>();
         std::vector<typename E::activation::block> blocks;
-        for (int64_t at = 0; at < k; at += E::elements) {
+        for (int64_t at = 0; at < k; at += E::activation::elements) {
             blocks.push_back(kq::quantize_block<typename E::activation>(x.data() + at));
         }
         std::vector<float> sampled;
@@ -319,7 +364,7 @@ TEST_CASE("a captured graph replays with a changed activation, bit for bit") {
         host.weights = w.data();
         host.activation = x.data();
         host.output = expected.data();
-        kq::check(kq::host_model<E>::launch(host));
+        kq::check(gpu::launch_host_model<E>(host));
         CHECK(output.download<float>() == expected);
     }
     gpu::check(cudaGraphExecDestroy(executable), "destroy graph");

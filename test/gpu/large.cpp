@@ -235,7 +235,7 @@ TEST_CASE("a thousand launches whose predecessor writes the activation give the 
     const auto x = samples::gaussian(k, 12);
     const auto step = [&](const std::vector<float>& from, float scale) {
         std::vector<float> to(from.size());
-        kq::check(kq::host_model<E>::launch({.weights = w.data(),
+        kq::check(gpu::launch_host_model<E>({.weights = w.data(),
                                              .activation = from.data(),
                                              .output = to.data(),
                                              .n = k,

@@ -4,6 +4,7 @@
 #include "gpu/products.hpp"
 
 #include <kq/gemv/gemv.cuh>
+#include <kq/gemv/host_model.hpp>
 
 using gpu::buffer;
 using gpu::placement;

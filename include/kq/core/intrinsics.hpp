@@ -41,8 +41,12 @@ constexpr uint32_t permute_bytes(uint32_t low, uint32_t high, uint32_t selector)
     const uint64_t bytes = static_cast<uint64_t>(high) << 32 | low;
     uint32_t result = 0;
     for (int i = 0; i < 4; ++i) {
-        const uint32_t from = (selector >> (4 * i)) & 7u;
-        result |= static_cast<uint32_t>(static_cast<uint8_t>(bytes >> (8 * from))) << (8 * i);
+        const uint32_t nibble = selector >> (4 * i);
+        auto byte = static_cast<uint8_t>(bytes >> (8 * (nibble & 7u)));
+        if ((nibble & 8u) != 0) {
+            byte = (byte & 0x80u) != 0 ? 0xff : 0;
+        }
+        result |= static_cast<uint32_t>(byte) << (8 * i);
     }
     return result;
 }
@@ -112,8 +116,8 @@ KQ_API uint32_t dp2a_lo_uu(uint32_t a, uint32_t b, uint32_t sum) {
 }
 
 /// Picks four of the eight bytes of `high:low`: byte i of the result is the byte that nibble i of
-/// `selector` numbers, 0 to 7 from the lowest byte of `low`.
-/// Requires: every nibble of the low half of `selector` is below 8; the high half is ignored.
+/// `selector` numbers, 0 to 7 from the lowest byte of `low`; with bit 3 of the nibble set, eight
+/// copies of that byte's sign. The high half of `selector` is ignored.
 KQ_API uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
     uint32_t result = 0;
     NV_IF_TARGET(NV_IS_DEVICE,
@@ -121,17 +125,6 @@ KQ_API uint32_t byte_permute(uint32_t low, uint32_t high, uint32_t selector) {
                       : "=r"(result)
                       : "r"(low), "r"(high), "r"(selector));),
                  (result = detail::permute_bytes(low, high, selector);))
-    return result;
-}
-
-/// A byte of 0xff for every byte of `x` whose highest bit is set, else of 0.
-KQ_API uint32_t spread_highest_bits(uint32_t x) {
-    uint32_t result = 0;
-    NV_IF_TARGET(NV_IS_DEVICE,
-                 (asm("prmt.b32 %0, %1, %1, 0xba98;"
-                      : "=r"(result)
-                      : "r"(x));),
-                 (result = ((x >> 7) & 0x01010101u) * 0xffu;))
     return result;
 }
 

@@ -19,10 +19,10 @@ struct decoder<iq2_s, Parts> : detail::three_levels_decoder {
     static constexpr int table_rows = 512;
 
     /// Bits 0 to 7 of an index number a pair of rows, bit 9 the row, bit 8 the half of its word.
-    KQ_API static constexpr uint32_t table_row(int row) {
+    static constexpr uint32_t table_row(int row) {
         const int index = row / 2 + row % 2 * 512;
-        return detail::crumbs(codebooks::iq2_s_levels(index)) |
-               detail::crumbs(codebooks::iq2_s_levels(index + 256)) << 16;
+        return detail::crumbs(codebooks::iq2_s.entries[index]) |
+               detail::crumbs(codebooks::iq2_s.entries[index + 256]) << 16;
     }
 
     struct anchor {

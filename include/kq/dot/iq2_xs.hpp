@@ -18,7 +18,7 @@ struct decoder<iq2_xs, Parts> : detail::three_levels_decoder {
     static constexpr int entry_rows = 256; ///< entries i and i + 256 share row i
     static constexpr int table_rows = entry_rows + 128;
 
-    KQ_API static constexpr uint32_t table_row(int row) {
+    static constexpr uint32_t table_row(int row) {
         return row < entry_rows ? entry(row) | entry(row + entry_rows) << 16
                                 : detail::sign_nibbles(static_cast<uint32_t>(row - entry_rows));
     }
@@ -72,8 +72,8 @@ struct decoder<iq2_xs, Parts> : detail::three_levels_decoder {
 private:
     /// The crumbs of an entry, made for `nibbles_of_entry`: where its product carries, weight 4
     /// gets the carry, and has 1 less here.
-    KQ_API static constexpr uint32_t entry(int index) {
-        const uint32_t levels = codebooks::iq2_xs_levels(index);
+    static constexpr uint32_t entry(int index) {
+        const uint32_t levels = codebooks::iq2_xs.entries[index];
         const uint32_t crumbs = detail::crumbs(levels);
         const bool carries = (levels & 3u) + (levels >> 14) > 3; // weights 0 and 7 meet
         return carries ? (crumbs & ~0xcu) | ((crumbs - 4u) & 0xcu) : crumbs;

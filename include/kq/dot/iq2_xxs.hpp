@@ -23,13 +23,13 @@ struct decoder<iq2_xxs, Parts> : plain_decoder {
     static constexpr int table_rows = 256 + 128; ///< magnitudes, then signs
     static constexpr uint32_t constant = 0x002b1908u;
 
-    KQ_API static uint32_t table_row(int row) {
+    static constexpr uint32_t table_row(int row) {
         if (row >= 256) {
             return detail::sign_nibbles(static_cast<uint32_t>(row - 256));
         }
         uint32_t nibbles = 0;
         for (int i = 0; i < 8; ++i) { // 8, 25 and 43 are told apart by their high nibbles 0, 1, 2
-            const uint64_t entry = codebooks::iq2_xxs_entry(row);
+            const uint64_t entry = codebooks::iq2_xxs.entries[row];
             nibbles |= static_cast<uint32_t>((entry >> (8 * i + 4)) & 0xf) << (4 * i);
         }
         return nibbles;

@@ -26,8 +26,8 @@ struct decoder<iq3_s, Parts> : plain_decoder {
     static constexpr int table_columns = 32;
     static constexpr int table_rows = 512;
 
-    KQ_API static constexpr uint32_t table_row(int row) {
-        const uint32_t levels = codebooks::iq3_s_levels(row);
+    static constexpr uint32_t table_row(int row) {
+        const uint32_t levels = codebooks::iq3_s.entries[row];
         uint32_t codes = 0x10101010u;
         for (int i = 0; i < 4; ++i) {
             codes |= (levels >> (3 * i) & 7u) << (8 * i + 1);
@@ -106,7 +106,9 @@ private:
     KQ_API static uint32_t negative_bytes(uint32_t signs, int byte, int half) {
         const uint32_t nibble = half == 0 ? dp4a_uu(signs & 0x0f0f0f0fu, 0x80u << (8 * byte), 0)
                                           : dp4a_uu(signs & 0xf0f0f0f0u, 0x08u << (8 * byte), 0);
-        return spread_highest_bits(nibble * 0x00204081u); // the nibble stands at bit 7
+        const uint32_t highest =
+            nibble * 0x00204081u; // the nibble stands at bit 7: bits 7, 15, 23, 31
+        return byte_permute(highest, highest, 0xba98u);
     }
 };
 

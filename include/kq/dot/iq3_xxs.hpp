@@ -24,8 +24,8 @@ struct decoder<iq3_xxs, Parts> : plain_decoder {
     static constexpr int table_columns = 32;
     static constexpr int table_rows = 256 + 128; ///< magnitudes, then signs
 
-    KQ_API static uint32_t table_row(int row) {
-        return row < 256 ? codebooks::iq3_xxs_entry(row)
+    static constexpr uint32_t table_row(int row) {
+        return row < 256 ? codebooks::iq3_xxs.entries[row]
                          : detail::sign_nibbles(static_cast<uint32_t>(row - 256)) | 0x32103210u;
     }
 

@@ -3,6 +3,7 @@
 
 #include <kq/blocks/q5_0.hpp>
 #include <kq/dot/decoder.hpp>
+#include <kq/dot/fifth_bits.hpp>
 #include <kq/dot/words.hpp>
 
 namespace kq::inline KQ_ABI {
@@ -51,16 +52,10 @@ struct decoder<q5_0, Parts> : plain_decoder {
     KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context& where) {
         const int first = 16 * run + 4 * (4 / Parts * where.part + i); // weight of the word
         const uint32_t q = w.q.word(i) >> (4 * run);
-        return (q & 0x0f0f0f0fu) | fifth_bits(w.bits.word(0) >> first);
+        return (q & 0x0f0f0f0fu) | detail::fifth_bits(w.bits.word(0) >> first);
     }
 
     KQ_API static scales scale(const fragment& w, float d) { return {mul_rn(to_f32(w.d), d), 0}; }
-
-private:
-    /// Bits 0 to 3 of `bits`, each as bit 4 of a byte. The multiplier's copies do not overlap.
-    KQ_API static uint32_t fifth_bits(uint32_t bits) {
-        return ((bits & 0xfu) * 0x02040810u) & 0x10101010u;
-    }
 };
 
 static_assert(dottable<q5_0> && decodable<q5_0, 4>);

@@ -40,19 +40,14 @@ KQ_API uint32_t sign_offset(uint32_t signs, int i, uint32_t column) {
     }
 }
 
-/// A nibble of 4 for every bit of `signs` that is set, that of bit i in nibble i: of a group of 8
-/// weights, the negative ones.
-KQ_API constexpr uint32_t nibbles_of(uint32_t signs) {
+/// A nibble of 4 for every negative weight of a group of 8, weight i in nibble i.
+constexpr uint32_t sign_nibbles(uint32_t index) {
+    const uint32_t signs = codebooks::expand_signs(index);
     uint32_t nibbles = 0;
     for (int i = 0; i < 8; ++i) {
         nibbles |= ((signs >> i) & 1u) << (4 * i + 2);
     }
     return nibbles;
-}
-
-/// The same of the signs that a 7-bit index stands for.
-KQ_API constexpr uint32_t sign_nibbles(uint32_t index) {
-    return nibbles_of(codebooks::expand_signs(index));
 }
 
 /// The high half of `x`, by the multiply pipe.

@@ -11,7 +11,7 @@ namespace kq::inline KQ_ABI::detail {
 /// An entry in 16 bits: weights 0 to 3 have the low two bits of a nibble, weights 4 to 7 the high
 /// two.
 /// `levels`: two bits a weight.
-KQ_API constexpr uint32_t crumbs(uint32_t levels) {
+constexpr uint32_t crumbs(uint32_t levels) {
     uint32_t entry = 0;
     for (int i = 0; i < 4; ++i) {
         entry |= (levels >> (2 * i) & 3u) << (4 * i);

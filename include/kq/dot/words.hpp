@@ -7,9 +7,9 @@
 #include <kq/core/numeric.hpp>
 #include <kq/core/standard.hpp>
 
-/// Words of blocks in registers. Where blocks are only 2-byte aligned: aligned loads, and byte
-/// permutes that shift what they bring into place. No load leaves the block (contract C5), but in
-/// padded memory.
+/// Words of blocks in registers. Where blocks are only 2-byte or byte aligned: aligned loads, and
+/// byte permutes that shift what they bring into place. No load leaves the block (contract C5), but
+/// in padded memory.
 namespace kq::inline KQ_ABI {
 
 /// `N` consecutive words in registers.
@@ -147,6 +147,46 @@ KQ_API word_run<N> load_before_trailer(const half_aligned& from, int offset) {
         run.selector = from.odd != 0 ? 0x5432u : 0x7654u;
         return run;
     }
+}
+
+/// An address of any alignment.
+struct byte_aligned {
+    const unsigned char* below; ///< the multiple of 4 at or below it
+    uint32_t past;              ///< from there to it, 0 to 3
+
+    KQ_API static byte_aligned at(const unsigned char* address) {
+        const auto low = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address));
+        const uint32_t past = in_register(low & 3u);
+        return {address - past, past};
+    }
+};
+
+/// Loads the run that begins one byte after `offset`, a multiple of 4, from `from`, in a block that
+/// has that byte: words from the aligned address below the byte on. Of these the first and the last
+/// may leave the block. Where memory is not padded they are made of the bytes that the run has of
+/// them, which lie at different places of a word, so one word serves as both.
+template <int N, memory Memory>
+KQ_API word_run<N> load_after_byte(const byte_aligned& from, int offset) {
+    constexpr bool padded = standard::same_as<Memory, padded_memory>;
+    const unsigned char* aligned = from.below + offset;
+    word_run<N> run;
+    KQ_UNROLL
+    for (int i = padded ? 0 : 1; i < (padded ? N + 1 : N); ++i) {
+        run.raw[i] = Memory::template load<uint32_t>(aligned + 4 * i);
+    }
+    if constexpr (!padded) {
+        uint32_t bytes[4];
+        KQ_UNROLL
+        for (uint32_t i = 0; i < 4; ++i) {
+            bytes[i] = Memory::template load<uint8_t>(aligned + (i > from.past ? i : 4 * N + i));
+        }
+        run.raw[0] = byte_permute(byte_permute(bytes[0], bytes[1], 0x0040u),
+                                  byte_permute(bytes[2], bytes[3], 0x0040u), 0x5410u);
+        run.raw[N] = run.raw[0];
+    }
+    run.selector = 0x4321u + 0x1111u * from.past;
+    run.first_selector = run.selector;
+    return run;
 }
 
 /// What stays the same for a lane whose words follow a header in 2-byte aligned blocks.

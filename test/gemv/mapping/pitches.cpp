@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
+#include "families.hpp"
 #include "merged.hpp"
-#include "samples.hpp"
 
 #include <kq/core/check.hpp>
 #include <kq/dot/all.hpp>
@@ -48,7 +48,7 @@ const std::vector<int32_t> ids = {2, 2, 0, -1, 3, 1, 2147483647, 0};
 } // namespace
 
 TEST_CASE("gate and up rows of experts in one matrix give the bits of two products and the gate") {
-    samples::for_each_encoding([]<class E>() {
+    samples::for_each_family<5>([]<class E>() {
         const auto slots = static_cast<int64_t>(ids.size());
         for (const auto layout : layouts) {
             const merged<E> w(layout, 3, 5, short_k<E>, 1);
@@ -124,7 +124,7 @@ TEST_CASE("one half of a merged matrix is a product of experts, or a weighted su
 }
 
 TEST_CASE("gate and up rows of one matrix are multiplied in place by every other mapping") {
-    samples::for_each_encoding([]<class E>() {
+    samples::for_each_family<6>([]<class E>() {
         const int64_t m = 2;
         for (const auto layout : layouts) {
             const merged<E> w(layout, 1, 6, short_k<E>, 6);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
-#include "samples.hpp"
+#include "families.hpp"
 
 #include <kq/core/check.hpp>
 #include <kq/dot/all.hpp>
@@ -9,6 +9,7 @@
 #include <kq/gemv/policy/rules.hpp>
 #include <kq/gemv/policy/tuning/tuned.hpp>
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <vector>
@@ -71,6 +72,47 @@ TEST_CASE("a batch of one and larger batches never take each other's entries") {
     CHECK(dense(1) == two);
     CHECK(dense(2) == eight); // the only entry
     CHECK(dense(100) == eight);
+}
+
+TEST_CASE("a batch between two entries takes the larger one's policy: weights are read once") {
+    static constexpr policy of_two{.batch = 2, .method = kq::method::bulk};
+    static constexpr policy of_four{.batch = 4, .method = kq::method::bulk};
+    static constexpr kq::tuning::entry batches[] = {
+        {90, encoding::q4_k, product_kind::dense, 4096, 4096, 2, of_two, 1, of_two, 1},
+        {90, encoding::q4_k, product_kind::dense, 512, 512, 4, of_four, 1, of_four, 1},
+    };
+    const auto dense = [](int64_t batch) {
+        return kq::tuning::choose(batches,
+                                  {90, encoding::q4_k, product_kind::dense, 4096, 4096, batch});
+    };
+    CHECK(dense(2) == of_two);
+    CHECK(dense(3) == of_four); // though its n and k are further away
+    CHECK(dense(4) == of_four);
+    CHECK(dense(5) == of_four); // there is no larger one: the largest
+}
+
+TEST_CASE("for 1 to 64 activation rows no shipped entry's policy would read the weights less often "
+          "than the chosen one") {
+    const auto reads = [](int64_t m, const policy& p) { return (m + p.batch - 1) / p.batch; };
+    [&]<class... Encodings>(kq::type_list<Encodings...>) {
+        for (const encoding e : {Encodings::id...}) {
+            for (int64_t m = 1; m <= 64; ++m) {
+                int64_t fewest = m;
+                for (const kq::tuning::entry& of : kq::tuning::shipped) {
+                    if (of.encoding == e && of.kind == product_kind::dense) {
+                        fewest = std::min(fewest, reads(m, of.best));
+                    }
+                }
+                for (const bool dependent : {false, true}) {
+                    INFO(kq::name_of(e) << " m = " << m << " dependent " << dependent);
+                    const policy p =
+                        kq::tuning::choose(kq::tuning::shipped,
+                                           {90, e, product_kind::dense, 4096, 14336, m, dependent});
+                    CHECK(reads(m, p) == fewest);
+                }
+            }
+        }
+    }(kq::encodings{});
 }
 
 TEST_CASE("what nobody measured is served by the untuned policies") {
@@ -242,7 +284,7 @@ constexpr kq::tuning::table nothing;
 } // namespace
 
 TEST_CASE("tuned chooses what a selection from the shipped table is, for products of every kind") {
-    samples::for_each_encoding(
+    samples::for_each_family<9>(
         []<class E>() { compare_all<E>(kq::tuning::shipped, kq::tuned, true); });
 }
 
@@ -271,7 +313,7 @@ TEST_CASE("a list of tuned policies has each once, one order, and a first that e
             }
         }
     };
-    samples::for_each_encoding([&]<class E>() {
+    samples::for_each_family<10>([&]<class E>() {
         check.template operator()<kq::product<E>>();
         check.template operator()<kq::product<E, kq::mappings::block_diagonal>>();
         check.template operator()<kq::product<E, kq::mappings::experts>>();

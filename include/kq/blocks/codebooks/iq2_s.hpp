@@ -3,8 +3,6 @@
 
 #include <kq/blocks/codebooks/codebook.hpp>
 
-#include <nv/target>
-
 namespace kq::inline KQ_ABI::codebooks {
 
 /// IQ2_S: 8 magnitudes an entry, each 8, 25 or 43. Their levels 0, 1 and 2 are stored, two bits
@@ -100,21 +98,8 @@ inline constexpr codebook<uint16_t, 1024> iq2_s = {{
     // clang-format on
 }};
 
-#if defined(__CUDACC__)
-/// The same codebook in device memory.
-namespace device {
-[[maybe_unused]] static __device__ constexpr codebook<uint16_t, 1024> iq2_s = codebooks::iq2_s;
-} // namespace device
-#endif
-
-/// The levels of entry `index`, on the host or on the device.
-KQ_API constexpr uint32_t iq2_s_levels(int index) {
-    NV_IF_ELSE_TARGET(NV_IS_DEVICE, (return device::iq2_s.entries[index];),
-                      (return iq2_s.entries[index];))
-}
-
 constexpr int iq2_s_magnitude(int index, int i) {
-    return magnitude_of_three(iq2_s_levels(index) >> (2 * i) & 3);
+    return magnitude_of_three(iq2_s.entries[index] >> (2 * i) & 3);
 }
 
 } // namespace kq::inline KQ_ABI::codebooks

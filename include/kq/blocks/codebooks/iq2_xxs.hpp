@@ -3,8 +3,6 @@
 
 #include <kq/blocks/codebooks/codebook.hpp>
 
-#include <nv/target>
-
 namespace kq::inline KQ_ABI::codebooks {
 
 /// IQ2_XXS: 8 magnitudes an entry, each 8, 25 or 43.
@@ -79,19 +77,6 @@ inline constexpr codebook<uint64_t> iq2_xxs = {{
 
 constexpr int iq2_xxs_magnitude(int index, int i) {
     return static_cast<int>((iq2_xxs.entries[index] >> (8 * i)) & 0xff);
-}
-
-#if defined(__CUDACC__)
-/// The same codebook in device memory.
-namespace device {
-[[maybe_unused]] static __device__ const codebook<uint64_t> iq2_xxs = codebooks::iq2_xxs;
-} // namespace device
-#endif
-
-/// Entry `index` of the codebook, on the host or on the device.
-KQ_API uint64_t iq2_xxs_entry(int index) {
-    NV_IF_ELSE_TARGET(NV_IS_DEVICE, (return device::iq2_xxs.entries[index];),
-                      (return iq2_xxs.entries[index];))
 }
 
 } // namespace kq::inline KQ_ABI::codebooks

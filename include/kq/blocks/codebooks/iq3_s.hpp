@@ -3,8 +3,6 @@
 
 #include <kq/blocks/codebooks/codebook.hpp>
 
-#include <nv/target>
-
 namespace kq::inline KQ_ABI::codebooks {
 
 /// IQ3_S: 4 magnitudes an entry, each 1, 3, 5, 7, 9, 11, 13 or 15. Their levels 0 to 7 are stored,
@@ -57,21 +55,8 @@ inline constexpr codebook<uint16_t, 512> iq3_s = {{
     // clang-format on
 }};
 
-#if defined(__CUDACC__)
-/// The same codebook in device memory.
-namespace device {
-[[maybe_unused]] static __device__ constexpr codebook<uint16_t, 512> iq3_s = codebooks::iq3_s;
-} // namespace device
-#endif
-
-/// The levels of entry `index`, on the host or on the device.
-KQ_API constexpr uint32_t iq3_s_levels(int index) {
-    NV_IF_ELSE_TARGET(NV_IS_DEVICE, (return device::iq3_s.entries[index];),
-                      (return iq3_s.entries[index];))
-}
-
 constexpr int iq3_s_magnitude(int index, int i) {
-    return static_cast<int>(iq3_s_levels(index) >> (3 * i) & 7) * 2 + 1;
+    return static_cast<int>(iq3_s.entries[index] >> (3 * i) & 7) * 2 + 1;
 }
 
 } // namespace kq::inline KQ_ABI::codebooks

@@ -3,8 +3,6 @@
 
 #include <kq/blocks/codebooks/codebook.hpp>
 
-#include <nv/target>
-
 namespace kq::inline KQ_ABI::codebooks {
 
 /// IQ3_XXS: 4 magnitudes an entry, each 4, 12, 20, 28, 36, 44, 52 or 62.
@@ -47,19 +45,6 @@ inline constexpr codebook<uint32_t> iq3_xxs = {{
 
 constexpr int iq3_xxs_magnitude(int index, int i) {
     return static_cast<int>((iq3_xxs.entries[index] >> (8 * i)) & 0xff);
-}
-
-#if defined(__CUDACC__)
-/// The same codebook in device memory.
-namespace device {
-[[maybe_unused]] static __device__ const codebook<uint32_t> iq3_xxs = codebooks::iq3_xxs;
-} // namespace device
-#endif
-
-/// Entry `index` of the codebook, on the host or on the device.
-KQ_API uint32_t iq3_xxs_entry(int index) {
-    NV_IF_ELSE_TARGET(NV_IS_DEVICE, (return device::iq3_xxs.entries[index];),
-                      (return iq3_xxs.entries[index];))
 }
 
 } // namespace kq::inline KQ_ABI::codebooks

@@ -19,7 +19,8 @@ __device__ __forceinline__ void run_direct(const typename Config::parameters& p,
     constexpr int batch = work.batch;
 
     let_dependents_start();
-    fill_table<typename loop::dot>(shared, work.lane, work.warp, work.policy.warps);
+    const table_copy<typename loop::dot, work.policy.warps> table(work.lane, work.warp);
+    table.store(shared);
     wait_for_predecessors();
     if (work.is_missing()) {
         output<Config>::store_zeros(work);

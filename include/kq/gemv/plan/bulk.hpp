@@ -13,6 +13,8 @@ struct bulk_geometry {
     int stages = 0;       ///< pieces in a warp's ring, at least one
     int pieces = 0;       ///< pieces of a row
     int piece_blocks = 0; ///< of a piece, a multiple of the image's panel; the last is shorter
+    int piece_bytes = 0;  ///< of a piece that is not the last, a multiple of 16
+    int last_bytes = 0;   ///< of the last piece
     int copies = 0;       ///< of a stage: one for each row of a group, or one for all
     int bay_bytes = 0;    ///< room for what one copy brings, a multiple of 128
     int stage_bytes = 0;  ///< room for all copies of a stage
@@ -65,6 +67,10 @@ constexpr bulk_geometry cut_rows(const product_facts& facts, const policy& p, in
         }
     }
     g.stage_bytes = g.copies * g.bay_bytes;
+    if (g.pieces != 0) {
+        g.piece_bytes = static_cast<int>(g.piece_blocks * block);
+        g.last_bytes = static_cast<int>(row_bytes - int64_t{g.pieces - 1} * g.piece_bytes);
+    }
     return g;
 }
 

@@ -34,7 +34,8 @@ public:
           ring_(barriers() + 1 + work.warp,
                 p_.shared.rings(shared) + work.warp * bulk.stages * bulk.stage_bytes, bulk,
                 work.lane),
-          next_(work) {}
+          next_(work),
+          table_(work.lane, work.warp) {}
 
     /// Asks for the image first: it is small, and every warp waits for it. Then for each warp's
     /// first piece, then for the others, so that no warp's second piece delays another's first.
@@ -58,9 +59,9 @@ public:
         } while (++stage < bulk_.stages);
     }
 
-    /// Waits for the image; the lookup table is made meanwhile.
+    /// Waits for the image; the lookup table is copied meanwhile.
     __device__ __forceinline__ void meet() {
-        fill_table<typename loop::dot>(shared_, work_.lane, work_.warp, warps);
+        table_.store(shared_);
         if (p_.early_weights) {
             wait_for_predecessors();
             images_.fill_together();
@@ -78,7 +79,6 @@ public:
     __device__ __forceinline__ void dot(const group_term& at, typename schedule::dots& sums,
                                         const lane_context& where) {
         const bulk_geometry& bulk = bulk_;
-        const int piece_bytes = bulk.piece_blocks * block_bytes<typename Config::encoding>;
         uint32_t addresses[rows]; // of each row's next piece in global memory, the low bits
         int places[rows];         // from the stage's begin on
 #pragma unroll
@@ -98,13 +98,13 @@ public:
         for (int piece = 0; piece < bulk.pieces; ++piece) {
             ring_.wait(stage_, parity_);
             if (p_.ragged) {
-                patch(at, piece, piece_bytes);
+                patch(at, piece);
             }
             const unsigned char* weights[rows]; // [rows][blocks] blocks
 #pragma unroll
             for (int r = 0; r < rows; ++r) {
                 weights[r] = ring_.find(stage_, addresses[r]) + places[r];
-                addresses[r] += piece_bytes;
+                addresses[r] += bulk.piece_bytes;
             }
             loop::template accumulate<padded_memory>(
                 sums, weights, panels, work_.first_slot(),
@@ -131,12 +131,12 @@ private:
     }
 
     /// Copies what of a piece no bulk copy may bring.
-    __device__ __forceinline__ void patch(const group_term& at, int piece, int piece_bytes) const {
+    __device__ __forceinline__ void patch(const group_term& at, int piece) const {
         const int count = work_.rows_of(at.group);
 #pragma unroll 1
         for (int i = 0; i < (next_.is_together(bulk_) ? 1 : count); ++i) {
             const weight_row row = work_.row(at.group, at.term, i);
-            const unsigned char* bytes = from_here(row.bytes) + int64_t{piece} * piece_bytes;
+            const unsigned char* bytes = from_here(row.bytes) + int64_t{piece} * bulk_.piece_bytes;
             ring_.patch(stage_, i, cursor::piece_of(work_, bytes, piece, count), row);
         }
     }
@@ -149,6 +149,7 @@ private:
     staged_images<Config> images_;
     weight_ring<warps, schedule::group_rows, block_alignment<typename Config::encoding>> ring_;
     cursor next_; ///< `stages` pieces ahead of the one to dot
+    table_copy<typename loop::dot, warps> table_;
     int stage_ = 0;
     uint32_t parity_ = 0;
 };

@@ -31,7 +31,7 @@ public:
             work_.advance(at_);
             find_row();
         } else {
-            bytes_ += work_.p.bulk.piece_blocks * block_bytes<typename Config::encoding>;
+            bytes_ += work_.p.bulk.piece_bytes;
         }
     }
 
@@ -43,9 +43,8 @@ public:
     __device__ __forceinline__ static weight_piece
     piece_of(const schedule<Config>& work, const unsigned char* bytes, int number, int count) {
         const bulk_geometry& bulk = work.p.bulk;
-        const int blocks = (min)(bulk.piece_blocks, work.p.blocks - number * bulk.piece_blocks);
-        return {bytes,
-                blocks * block_bytes<typename Config::encoding> * (is_together(bulk) ? count : 1)};
+        const int size = number + 1 == bulk.pieces ? bulk.last_bytes : bulk.piece_bytes;
+        return {bytes, is_together(bulk) ? count * bulk.last_bytes : size};
     }
 
     /// Starts the copies of the current piece into a stage of the warp's ring, and goes on to the

@@ -51,14 +51,16 @@ public:
     constexpr explicit search(const shape& wanted) : wanted_(wanted) {}
 
     /// Whether a shape is nearer than those before. Devices are alike or not; a batch of one is
-    /// like no other.
+    /// like no other; smaller batches, whose policies read the weights more often, are the last
+    /// resort.
     constexpr bool is_nearer(const shape& s) {
         if (s.compute_capability != wanted_.compute_capability ||
             (s.batch == 0) != (wanted_.batch == 0)) {
             return false;
         }
+        const int of_batch = s.batch < wanted_.batch ? 1024 : 4;
         const int d = distance(s.n, wanted_.n) + distance(s.k, wanted_.k) +
-                      4 * distance(s.batch, wanted_.batch);
+                      of_batch * distance(s.batch, wanted_.batch);
         if (least_ >= 0 && d >= least_) {
             return false;
         }
@@ -74,7 +76,8 @@ private:
 } // namespace detail
 
 /// The entry whose shape is nearest to the request's, in octaves of n, k and, four times, batch; a
-/// batch of one is like no other. Null where the table has none of the device, encoding and kind.
+/// batch of one is like no other, and one smaller than the request's is the last resort. Null where
+/// the table has none of the device, encoding and kind.
 constexpr const entry* nearest(const table& entries, const request& r) {
     detail::search search(detail::shape::of(r.compute_capability, r.n, r.k, r.batch));
     const entry* best = nullptr;
