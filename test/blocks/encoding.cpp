@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <type_traits>
 
@@ -272,6 +273,25 @@ uint64_t hash(Magnitude magnitude, int entries, int magnitudes) {
         }
     }
     return h;
+}
+
+/// Whether flipping each of the bits from `bit` on of byte `byte`, `count` of them, changes weight
+/// `i` of `b` and no other.
+template <class Encoding>
+bool are_bits_of(int i, typename Encoding::block b, int byte, int bit, int count) {
+    typename Encoding::block flipped = b;
+    bool only = true;
+    for (int c = 0; c < count; ++c) {
+        reinterpret_cast<unsigned char*>(&flipped)[byte] ^=
+            static_cast<unsigned char>(1 << (bit + c));
+        for (int j = 0; j < Encoding::elements; ++j) {
+            const bool differs = kq::reference::weight<Encoding>(b, j) !=
+                                 kq::reference::weight<Encoding>(flipped, j);
+            only &= differs == (j == i);
+        }
+        b = flipped;
+    }
+    return only;
 }
 
 /// A block of `Elements` weights in `Bytes` bytes, of which kq knows no encoding.
@@ -631,4 +651,19 @@ TEST_CASE("codebooks hold the magnitudes of the file format: equal FNV-1a hashes
     CHECK(hash(iq2_s_magnitude, 1024, 8) == 0x123edd38a3b62b90);
     CHECK(hash(iq3_xxs_magnitude, 256, 4) == 0xdfa5dc83d6a155d5);
     CHECK(hash(iq3_s_magnitude, 512, 4) == 0xfa37020c25b44829);
+}
+
+TEST_CASE("each code bit of q1_0, q2_0 and nvfp4 is that of its own weight and of no other") {
+    kq::nvfp4::block b{};
+    for (int sub = 0; sub < 4; ++sub) {
+        b.d[sub] = {static_cast<uint8_t>(0x20 + 9 * sub)};
+    }
+    std::memset(b.qs, 0x11, sizeof(b.qs)); // not 0, whose sign is no change
+    for (int i = 0; i < 128; ++i) {
+        CHECK(are_bits_of<kq::q1_0>(i, q1_0_block(), 2 + i / 8, i % 8, 1));
+        if (i < 64) {
+            CHECK(are_bits_of<kq::q2_0>(i, q2_0_block(), 2 + i / 4, i % 4 * 2, 2));
+            CHECK(are_bits_of<kq::nvfp4>(i, b, 4 + i / 16 * 8 + i % 8, i % 16 / 8 * 4 + 1, 3));
+        }
+    }
 }

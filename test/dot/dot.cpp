@@ -166,3 +166,28 @@ TEST_CASE("every byte of a block reaches the slice that it belongs to") {
         }
     });
 }
+
+TEST_CASE("lanes give every scale byte of nvfp4 times every code, wherever it lies in a block") {
+    using dot = kq::dp4a_dot<kq::nvfp4>;
+    int wrong = 0;
+    for (int i = 0; i < 64; ++i) {
+        kq::q8_32::block x[2]{{1.0f, {}}, {1.0f, {}}}; // 1 where weight i is, else 0
+        x[i / 32].q[i % 32] = 1;
+        alignas(16) unsigned char panel[dot::image::panel_bytes];
+        dot::image::pack(x, 2, panel);
+        const int slice = i / 32;
+        const auto activation = dot::image::load<kq::cached_memory>(panel, slice);
+        for (int bits = 0; bits < 256 * 16; ++bits) {
+            alignas(4) kq::nvfp4::block w{};
+            w.d[i / 16] = {static_cast<uint8_t>(bits / 16)};
+            w.qs[i / 16 * 8 + i % 8] = static_cast<uint8_t>(bits % 16 << (i % 16 / 8 * 4));
+            const auto anchor = dot::locate(reinterpret_cast<const unsigned char*>(&w), slice);
+            const auto fragment = dot::load<kq::cached_memory>(anchor, 0);
+            const float sum = kq::accumulate<dot>(
+                0, dot::scale(fragment, activation.d),
+                dot::dot(fragment, activation, {0, slice, nullptr, dot::constant}));
+            wrong += sum != kq::reference::weight<kq::nvfp4>(w, i);
+        }
+    }
+    CHECK(wrong == 0);
+}

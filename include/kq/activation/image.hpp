@@ -136,7 +136,7 @@ struct image {
         for (int64_t b = 0; b < count; ++b) {
             unsigned char* panel = row + b / panel_blocks * panel_bytes;
             const float d = Activation::d(blocks[b]);
-            int8_t codes[groups][16];
+            int8_t codes[static_cast<size_t>(groups)][16];
             for (int i = 0; i < Activation::elements; ++i) {
                 codes[group_of(i)][byte_of(i)] = blocks[b].q[i];
             }

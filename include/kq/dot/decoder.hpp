@@ -37,7 +37,7 @@ struct scales {
 /// A specialization has these facts, of which `plain_decoder` has the commonest values:
 /// - `slices`: how many lanes share a block, a constant of the encoding;
 /// - `image`: the activation image that it meets; a weight block meets `slices` slots of it;
-/// - `runs`: how many runs a slice has, of equal length;
+/// - `runs`: how many runs a slice has, of equal length; fewer for parts where runs are too short;
 /// - `shift(run)`: codes stand in place, this many bits up, so they come out 2^shift too large;
 /// - `offset`: taken off each code, through the sums of the activation's codes;
 /// - `signed_codes`: whether codes are int8; else they are uint8;

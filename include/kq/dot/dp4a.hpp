@@ -120,7 +120,8 @@ private:
 
     /// As `unscaled`, for several shifts: one sum for each, multiplied up to the largest.
     KQ_API static int folded(const fragment& w, const activation& x, const lane_context& where) {
-        int sums[largest_shift() + 1] = {}; // those of shifts that no run has stay 0
+        int sums[static_cast<size_t>(largest_shift() + 1)] =
+            {}; // those of shifts that no run has stay 0
         sums[0] = decode::offset != 0 ? dot_sums(x, 0x01010101u * byte(-decode::offset)) : 0;
         KQ_UNROLL
         for (int run = 0; run < decode::runs; ++run) {
