@@ -230,6 +230,52 @@ constexpr kq::mxfp4::block mxfp4_block() {
     return b;
 }
 
+constexpr kq::iq2_xs::block iq2_xs_block() {
+    kq::iq2_xs::block b{};
+    b.d = one;
+    b.qs[12] = 1 << 9 | 1;   // weights 96 to 103: magnitudes 43, then 8s; signs 0b0000001
+    b.qs[14] = 3 << 9 | 511; // weights 112 to 119: magnitudes 43; signs 0b0000011
+    b.scales[3] = 0xf5;      // of weights 96 to 111: 5; of 112 to 127: 15
+    return b;
+}
+
+constexpr kq::iq3_s::block iq3_s_block() {
+    kq::iq3_s::block b{};
+    b.d = one_half;
+    b.qs[56] = 1;      // weights 224 to 227: magnitudes 3, 1, 1, 1
+    b.qs[63] = 255;    // weights 252 to 255, by 511: magnitudes 1, 1, 15, 15
+    b.qh[7] = 0xc0;    // the ninth bits of weights 248 to 251 (256: 7, 5, 9, 5) and 252 to 255
+    b.signs[28] = 132; // weights 226 and 231
+    b.signs[31] = 128; // weight 255
+    b.scales[3] = 0xf0;
+    return b;
+}
+
+constexpr kq::iq2_s::block iq2_s_block() {
+    kq::iq2_s::block b{};
+    b.d = one;
+    b.qs[12] = 1;       // weights 96 to 103: magnitudes 43, then 8s
+    b.signs[12] = 0x81; // weights 96 and 103
+    b.qs[14] = 255;     // weights 112 to 119, by 1023: magnitudes 43
+    b.qh[3] = 0x30;
+    b.signs[14] = 3;    // weights 112 and 113
+    b.qh[7] = 0x40;     // weights 248 to 255, by 256: magnitudes 25 25 25 25 25 8 25 8
+    b.scales[3] = 0xf5; // of weights 96 to 111: 5; of 112 to 127: 15
+    return b;
+}
+
+/// The FNV-1a hash of all magnitudes of a codebook, in order.
+template <class Magnitude>
+uint64_t hash(Magnitude magnitude, int entries, int magnitudes) {
+    uint64_t h = 0xcbf29ce484222325;
+    for (int index = 0; index < entries; ++index) {
+        for (int i = 0; i < magnitudes; ++i) {
+            h = (h ^ static_cast<uint64_t>(magnitude(index, i))) * 0x100000001b3;
+        }
+    }
+    return h;
+}
+
 /// Whether flipping each of the bits from `bit` on of byte `byte`, `count` of them, changes weight
 /// `i` of `b` and no other.
 template <class Encoding>
@@ -335,7 +381,10 @@ TEST_CASE("blocks have the sizes of the file format") {
     STATIC_REQUIRE(kq::block_bytes<kq::q5_k> == 176);
     STATIC_REQUIRE(kq::block_bytes<kq::q6_k> == 210);
     STATIC_REQUIRE(kq::block_bytes<kq::iq2_xxs> == 66);
+    STATIC_REQUIRE(kq::block_bytes<kq::iq2_xs> == 74);
     STATIC_REQUIRE(kq::block_bytes<kq::iq3_xxs> == 98);
+    STATIC_REQUIRE(kq::block_bytes<kq::iq3_s> == 110);
+    STATIC_REQUIRE(kq::block_bytes<kq::iq2_s> == 82);
     STATIC_REQUIRE(kq::block_bytes<kq::nvfp4> == 36);
     STATIC_REQUIRE(kq::block_bytes<kq::q1_0> == 18);
     STATIC_REQUIRE(kq::block_bytes<kq::q2_0> == 18);
@@ -359,7 +408,10 @@ TEST_CASE("weights need the largest power of two that divides the block as align
     STATIC_REQUIRE(kq::block_alignment<kq::q5_k> == 16);
     STATIC_REQUIRE(kq::block_alignment<kq::q6_k> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::iq2_xxs> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::iq2_xs> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::iq3_xxs> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::iq3_s> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::iq2_s> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::nvfp4> == 4);
     STATIC_REQUIRE(kq::block_alignment<kq::q1_0> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::q2_0> == 2);
@@ -391,7 +443,10 @@ TEST_CASE(
     STATIC_REQUIRE(std::is_same_v<kq::q5_k::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::q6_k::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::iq2_xxs::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::iq2_xs::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::iq3_xxs::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::iq3_s::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::iq2_s::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::nvfp4::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::q1_0::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::q2_0::activation, kq::q8_32>);
@@ -581,6 +636,58 @@ TEST_CASE(
     CHECK(kq::mxfp4::d({0, {}}) == 0x1p-128f);
     CHECK(kq::mxfp4::d({1, {}}) == 0x1p-127f);
     CHECK(kq::mxfp4::d({255, {}}) == 0x1p127f);
+}
+
+TEST_CASE("an iq2_xs block decodes to the weights worked out by hand, at compile time") {
+    // d / 8 * (2 * 5 + 1) is 1.375, d / 8 * (2 * 15 + 1) is 3.875.
+    STATIC_REQUIRE(decodes<kq::iq2_xs>(iq2_xs_block(), {{96, -59.125f},
+                                                        {97, 11.0f},
+                                                        {103, -11.0f},
+                                                        {104, 11.0f},
+                                                        {112, -166.625f},
+                                                        {113, -166.625f},
+                                                        {114, 166.625f},
+                                                        {119, 166.625f},
+                                                        {0, 1.0f}}));
+}
+
+TEST_CASE("an iq3_s block decodes to the weights worked out by hand, at compile time") {
+    // d * (2 * 15 + 1) is 15.5.
+    STATIC_REQUIRE(decodes<kq::iq3_s>(iq3_s_block(), {{224, 46.5f},
+                                                      {225, 15.5f},
+                                                      {226, -15.5f},
+                                                      {231, -15.5f},
+                                                      {248, 108.5f},
+                                                      {249, 77.5f},
+                                                      {250, 139.5f},
+                                                      {252, 15.5f},
+                                                      {254, 232.5f},
+                                                      {255, -232.5f},
+                                                      {0, 0.5f}}));
+}
+
+TEST_CASE("an iq2_s block decodes to the weights worked out by hand, at compile time") {
+    // d / 8 * (2 * 5 + 1) is 1.375, d / 8 * (2 * 15 + 1) is 3.875.
+    STATIC_REQUIRE(decodes<kq::iq2_s>(iq2_s_block(), {{96, -59.125f},
+                                                      {97, 11.0f},
+                                                      {103, -11.0f},
+                                                      {104, 11.0f},
+                                                      {112, -166.625f},
+                                                      {113, -166.625f},
+                                                      {119, 166.625f},
+                                                      {248, 3.125f},
+                                                      {253, 1.0f},
+                                                      {254, 3.125f},
+                                                      {255, 1.0f}}));
+}
+
+TEST_CASE("codebooks hold the magnitudes of the file format: equal FNV-1a hashes") {
+    using namespace kq::codebooks;
+    CHECK(hash(iq2_xxs_magnitude, 256, 8) == 0xbb4ee025b5ac6e8e);
+    CHECK(hash(iq2_xs_magnitude, 512, 8) == 0xc9b1ee61e79909bd);
+    CHECK(hash(iq2_s_magnitude, 1024, 8) == 0x123edd38a3b62b90);
+    CHECK(hash(iq3_xxs_magnitude, 256, 4) == 0xdfa5dc83d6a155d5);
+    CHECK(hash(iq3_s_magnitude, 512, 4) == 0xfa37020c25b44829);
 }
 
 TEST_CASE("each code bit of q1_0, q2_0 and nvfp4 is that of its own weight and of no other") {

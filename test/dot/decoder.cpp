@@ -162,6 +162,59 @@ TEST_CASE(
     });
 }
 
+TEST_CASE("every codebook entry with every signs and every scale byte decode as the "
+          "element-by-element decode does") {
+    const auto check = []<class E>(const typename E::block& b) {
+        unsigned char bytes[sizeof(b)];
+        std::memcpy(bytes, &b, sizeof(b));
+        bool same = true;
+        for (int slice = 0; slice < kq::decoder<E>::slices; ++slice) {
+            same &= is_element_by_element<E, 1>(b, slice, 0, decode<E, 1>(bytes, slice, 0));
+        }
+        REQUIRE(same);
+    };
+    const auto set_scales = [](auto& b, size_t count) {
+        b.d = kq::to_f16(1.0f);
+        std::memset(b.scales, static_cast<int>(count % 256), sizeof(b.scales));
+    };
+    SECTION("iq2_xs: all 65536 pairs of index and signs") {
+        for (size_t first = 0; first < 65536; first += 32) {
+            kq::iq2_xs::block b{};
+            set_scales(b, first / 32);
+            for (size_t g = 0; g < 32; ++g) {
+                b.qs[g] = static_cast<uint16_t>(first + g);
+            }
+            check.operator()<kq::iq2_xs>(b);
+        }
+    }
+    SECTION("iq2_s: all 1024 indices with all 256 sign bytes") {
+        for (size_t first = 0; first < 1024 * 256; first += 32) {
+            kq::iq2_s::block b{};
+            set_scales(b, first / 32);
+            for (size_t g = 0; g < 32; ++g) {
+                const size_t index = (first + g) % 1024;
+                b.qs[g] = static_cast<uint8_t>(index);
+                b.qh[g / 4] = static_cast<uint8_t>(b.qh[g / 4] | index / 256 << (g % 4 * 2));
+                b.signs[g] = static_cast<uint8_t>((first + g) / 1024);
+            }
+            check.operator()<kq::iq2_s>(b);
+        }
+    }
+    SECTION("iq3_s: all 512 indices with all 256 sign bytes") {
+        for (size_t first = 0; first < 512 * 256; first += 64) {
+            kq::iq3_s::block b{};
+            set_scales(b, first / 64);
+            for (size_t g = 0; g < 64; ++g) {
+                const size_t index = (first + g) % 512;
+                b.qs[g] = static_cast<uint8_t>(index);
+                b.qh[g / 8] = static_cast<uint8_t>(b.qh[g / 8] | index / 256 << (g % 8));
+                b.signs[g / 2] = static_cast<uint8_t>((first + g) / 512);
+            }
+            check.operator()<kq::iq3_s>(b);
+        }
+    }
+}
+
 TEST_CASE("the four quarters of every slice decode to their elements' codes and to the scales and "
           "minimums of the whole, and load no more bytes") {
     for_each_block([]<class E>(const typename E::block& b) {

@@ -3,7 +3,10 @@
 
 /// Every weight encoding of the list in `blocks/encoding.hpp`, complete.
 
+#include <kq/blocks/iq2_s.hpp>
+#include <kq/blocks/iq2_xs.hpp>
 #include <kq/blocks/iq2_xxs.hpp>
+#include <kq/blocks/iq3_s.hpp>
 #include <kq/blocks/iq3_xxs.hpp>
 #include <kq/blocks/iq4_nl.hpp>
 #include <kq/blocks/iq4_xs.hpp>

@@ -20,8 +20,11 @@
     entry(q5_k, 13) \
     entry(q6_k, 14) \
     entry(iq2_xxs, 16) \
+    entry(iq2_xs, 17) \
     entry(iq3_xxs, 18) \
     entry(iq4_nl, 20) \
+    entry(iq3_s, 21) \
+    entry(iq2_s, 22) \
     entry(iq4_xs, 23) \
     entry(tq1_0, 34) \
     entry(tq2_0, 35) \

@@ -4,7 +4,10 @@
 /// The decoders of every weight encoding of the list, and the dots by them.
 
 #include <kq/dot/dot.hpp>
+#include <kq/dot/iq2_s.hpp>
+#include <kq/dot/iq2_xs.hpp>
 #include <kq/dot/iq2_xxs.hpp>
+#include <kq/dot/iq3_s.hpp>
 #include <kq/dot/iq3_xxs.hpp>
 #include <kq/dot/iq4_nl.hpp>
 #include <kq/dot/iq4_xs.hpp>

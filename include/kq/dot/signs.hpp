@@ -60,4 +60,9 @@ KQ_API int odd_scale(uint32_t signs_and_scale) {
     return static_cast<int>((signs_and_scale >> 27) | 1u);
 }
 
+/// The scale `2 s + 1` with s in nibble `i` of `scales`, whose highest nibble is 0.
+KQ_API int odd_scale(uint32_t scales, int i) {
+    return static_cast<int>(((scales << 1) >> (4 * i) & 0x1eu) | 1u);
+}
+
 } // namespace kq::inline KQ_ABI::detail

@@ -77,8 +77,10 @@ constexpr subject superblock(const char* name, int block_bytes, int alignment,
             plan<kq::product<Encoding>>};
 }
 
-/// A table of 256 magnitudes and 128 signs has a word for each of 32 lanes in every row.
-constexpr int codebook_bytes = (256 + 128) * 32 * 4;
+/// A table of so many rows of magnitudes and of signs has a word for each of 32 lanes in every row.
+constexpr int codebook_bytes(int magnitudes, int signs) {
+    return (magnitudes + signs) * 32 * 4;
+}
 
 constexpr subject subjects[] = {
     legacy<kq::q4_0>("q4_0", 18, 2),
@@ -91,8 +93,11 @@ constexpr subject subjects[] = {
     superblock<kq::q4_k>("q4_k", 144, 16),
     superblock<kq::q5_k>("q5_k", 176, 16),
     superblock<kq::q6_k>("q6_k", 210, 2),
-    superblock<kq::iq2_xxs>("iq2_xxs", 66, 2, codebook_bytes),
-    superblock<kq::iq3_xxs>("iq3_xxs", 98, 2, codebook_bytes),
+    superblock<kq::iq2_xxs>("iq2_xxs", 66, 2, codebook_bytes(256, 128)),
+    superblock<kq::iq2_xs>("iq2_xs", 74, 2, codebook_bytes(256, 128)),
+    superblock<kq::iq3_xxs>("iq3_xxs", 98, 2, codebook_bytes(256, 128)),
+    superblock<kq::iq3_s>("iq3_s", 110, 2, codebook_bytes(512, 0)),
+    superblock<kq::iq2_s>("iq2_s", 82, 2, codebook_bytes(512, 0)),
     legacy<kq::nvfp4>("nvfp4", 36, 4, 64),
     legacy<kq::q1_0>("q1_0", 18, 2, 128),
     legacy<kq::q2_0>("q2_0", 18, 2, 64),
