@@ -196,3 +196,17 @@ TEST_CASE("a quarter of a q4_k slice loads the header and 8 bytes of codes") {
     CHECK(decode<kq::q4_k, 4>(memory, 2, 3).loaded == 16 + 8);
     CHECK(decode<kq::q4_k, 1>(memory, 2, 0).loaded == 16 + 32);
 }
+
+TEST_CASE("lanes decode all 256 bytes of tq1_0 as the element-by-element decode does, in every "
+          "field") {
+    for (int byte = 0; byte < 256; ++byte) {
+        const auto b = samples::uniform_block<kq::tq1_0>(static_cast<unsigned char>(byte));
+        at_every_alignment<kq::tq1_0>(b, [&](const unsigned char* block) {
+            for (int slice = 0; slice < 4; ++slice) {
+                REQUIRE(is_element_by_element<kq::tq1_0, 1>(b, slice, 0,
+                                                            decode<kq::tq1_0, 1>(block, slice, 0)));
+                REQUIRE(are_its_quarters<kq::tq1_0>(b, block, slice));
+            }
+        });
+    }
+}

@@ -92,7 +92,7 @@ constexpr subject subjects[] = {
     superblock<kq::iq2_xxs>("iq2_xxs", 66, 2, codebook_bytes),
     superblock<kq::iq3_xxs>("iq3_xxs", 98, 2, codebook_bytes),
     superblock<kq::iq4_xs>("iq4_xs", 136, 8),
-    superblock<kq::tq1_0>("tq1_0", 54, 2),
+    superblock<kq::tq1_0>("tq1_0", 54, 2, 256 * 32 * 4),
     superblock<kq::tq2_0>("tq2_0", 66, 2),
 };
 
