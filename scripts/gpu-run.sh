@@ -66,7 +66,8 @@ for what in "$@"; do
             --benchmark_out_format=json --benchmark_counters_tabular=true
         ;;
     counters) # what limits a product: instructions, pipes, waits, bytes
-        for encoding in q2_k q3_k q4_k q5_k q6_k q8_0 iq2_xxs iq2_xs iq3_xxs iq3_s iq2_s nvfp4 q1_0 q2_0; do
+        for encoding in q2_k q3_k q4_k q5_k q6_k q8_0 iq2_xxs iq2_xs iq3_xxs iq1_s iq3_s iq2_s iq4_xs tq1_0 \
+            tq2_0 mxfp4 nvfp4 q1_0 q2_0; do
             for shape in 129280x7168 14336x4096; do
                 ncu --clock-control none --csv --kernel-name regex:gemv_kernel --launch-count 1 \
                     --metrics "$(tr -d '\n ' <<< '

@@ -95,12 +95,12 @@ int defined_element(int slice, int vector, int byte) {
         return 16 * (8 * (slice / 2) + 2 * vector + slice % 2) + byte;
     }
     if (std::is_same_v<Image, columns_k>) {
-        // The first byte fields of tq1_0, 32 and 16 bytes, and its last, 4 bytes: the slice's
-        // words.
-        constexpr int firsts[16] = {0,   4,   32,  36,  64,  68,  96,  100,
-                                    128, 132, 160, 176, 192, 208, 224, 240};
+        // Of 0, 128, 160 and 240 on: digits of bytes of tq1_0, by slices of 8 and of 4 bytes.
+        constexpr int firsts[16] = {0,  4,  160, 128, 32, 36,  176, 132,
+                                    64, 68, 192, 224, 96, 100, 208, 240};
+        constexpr int steps[16] = {8, 8, 4, 8, 8, 8, 4, 8, 8, 8, 4, 4, 8, 8, 4, 1};
         const int word = 4 * vector + byte / 4;
-        return firsts[word] + slice * (word < 10 ? 8 : 4) + byte % 4;
+        return firsts[word] + slice * steps[word] + byte % 4 * (word == 15 ? 4 : 1);
     }
     const int first = slice * (Image::activation::elements / Image::slices);
     if (std::is_same_v<Image, strided_32>) {

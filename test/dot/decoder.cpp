@@ -291,3 +291,17 @@ TEST_CASE(
         CHECK(wrong == 0);
     }
 }
+
+TEST_CASE("lanes decode all 256 bytes of tq1_0 as the element-by-element decode does, in every "
+          "field") {
+    for (int byte = 0; byte < 256; ++byte) {
+        const auto b = samples::uniform_block<kq::tq1_0>(static_cast<unsigned char>(byte));
+        at_every_alignment<kq::tq1_0>(b, [&](const unsigned char* block) {
+            for (int slice = 0; slice < 4; ++slice) {
+                REQUIRE(is_element_by_element<kq::tq1_0, 1>(b, slice, 0,
+                                                            decode<kq::tq1_0, 1>(block, slice, 0)));
+                REQUIRE(are_its_quarters<kq::tq1_0>(b, block, slice));
+            }
+        });
+    }
+}

@@ -20,7 +20,7 @@ using samples::difficult_values;
 using samples::same_images;
 
 /// An encoding for each image type.
-using image_owners = kq::type_list<kq::q8_0, kq::q2_0, kq::q4_k, kq::q6_k>;
+using image_owners = kq::type_list<kq::q8_0, kq::q2_0, kq::q4_k, kq::q6_k, kq::tq1_0>;
 
 template <class Test>
 void for_each_image(Test&& test) {

@@ -13,7 +13,7 @@ enum class element_order {
     sequential, ///< slice s holds the groups that follow each other
     planar,     ///< slice 2h + p holds groups 8h + 2i + p: the four bit planes of 16 code bytes
     strided,    ///< word w of a slice of 32 elements holds elements w, w + 8, w + 16 and w + 24
-    columns, ///< slice s holds 8 elements from 32n + 8s on of 160, 4 from 16n + 4s on of the rest
+    columns,    ///< slice s holds all digits of 13 bytes of a tq1_0 block: see docs/formats.md
 };
 
 /// The geometry of an image, as data.
@@ -77,21 +77,25 @@ struct image {
     /// The 16-element group that element `i` of a block belongs to: a vector of a slice.
     KQ_API static constexpr int group_of(int i) {
         return Order == element_order::strided   ? i / 32 * 2 + i % 8 / 4
-               : Order == element_order::columns ? column_of(i) * vectors + word_of(i) / 4
+               : Order == element_order::columns ? group_in_columns(i)
                                                  : i / 16;
     }
     /// Where element `i` lies in its group's vector.
     KQ_API static constexpr int byte_of(int i) {
         return Order == element_order::strided   ? i % 4 * 4 + i % 32 / 8
-               : Order == element_order::columns ? word_of(i) % 4 * 4 + i % 4
+               : Order == element_order::columns ? byte_in_columns(i)
                                                  : i % 16;
     }
-    /// In columns, the first of the four elements that are word `word` of a group's vector.
+    /// In columns, the first of the four elements that word `word` of a group's vector holds. They
+    /// follow each other, but in the last word of a slice: there the next is 4 elements on.
     KQ_API static constexpr int first_of_word(int group, int word) {
         const int slice = group / vectors;
-        const int in_slice = group % vectors * 4 + word;
-        return in_slice < 10 ? in_slice / 2 * 32 + slice * 8 + in_slice % 2 * 4
-                             : in_slice * 16 + slice * 4;
+        const int vector = group % vectors;
+        return word < 2      ? 32 * vector + 8 * slice + 4 * word
+               : word == 2   ? 160 + 16 * vector + 4 * slice
+               : vector < 2  ? 128 + 8 * slice + 4 * vector
+               : vector == 2 ? 224 + 4 * slice
+                             : 240 + slice;
     }
 
     /// Where 16-element group `group` of a block lies.
@@ -183,9 +187,20 @@ struct image {
     }
 
 private:
-    /// In columns, the slice that holds element `i`, and the number of its word there.
-    KQ_API static constexpr int column_of(int i) { return i < 160 ? i % 32 / 8 : i % 16 / 4; }
-    KQ_API static constexpr int word_of(int i) { return i < 160 ? i / 32 * 2 + i % 8 / 4 : i / 16; }
+    KQ_API static constexpr int group_in_columns(int i) {
+        return i < 128   ? i % 32 / 8 * vectors + i / 32
+               : i < 160 ? i % 32 / 8 * vectors + i % 8 / 4
+               : i < 224 ? i % 16 / 4 * vectors + i / 16 - 10
+               : i < 240 ? i % 16 / 4 * vectors + 2
+                         : i % 4 * vectors + 3;
+    }
+    KQ_API static constexpr int byte_in_columns(int i) {
+        return i < 128   ? i % 8
+               : i < 160 ? 12 + i % 4
+               : i < 224 ? 8 + i % 4
+               : i < 240 ? 12 + i % 4
+                         : 12 + i % 16 / 4;
+    }
 };
 
 } // namespace kq::inline KQ_ABI

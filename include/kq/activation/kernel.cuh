@@ -80,28 +80,42 @@ struct block_slots {
     }
 };
 
-/// Stores a block's codes in columns; lane l holds two words of four codes, elements `8 l` and the
-/// following, and the words' sums.
+/// Stores a block's codes in columns; lane l holds elements `8 l` and the following.
 template <class Image>
 __device__ __forceinline__ void store_columns(const block_slots<Image>& out, int lane,
-                                              uint64_t codes, int first_sum, int second_sum,
-                                              float d) {
+                                              uint64_t codes, float d) {
+    uint32_t words[2] = {static_cast<uint32_t>(codes), static_cast<uint32_t>(codes >> 32)};
+    // Each slice's last word is a column of the last 16 elements, which two lanes hold.
+    const uint32_t others[2] = {__shfl_xor_sync(~0u, words[0], 1),
+                                __shfl_xor_sync(~0u, words[1], 1)};
+    if (lane >= 30) {
+        const uint32_t columns = lane == 30 ? 0x5140u : 0x7362u;
+        const uint32_t own = byte_permute(words[0], words[1], columns);
+        const uint32_t other = byte_permute(others[0], others[1], columns);
+        const uint32_t low = lane == 30 ? own : other;
+        const uint32_t high = lane == 30 ? other : own;
+        words[0] = byte_permute(low, high, 0x5410u);
+        words[1] = byte_permute(low, high, 0x7632u);
+    }
+    int sums[2];
 #pragma unroll
     for (int word = 0; word < 2; ++word) {
-        const int element = 8 * lane + 4 * word;
+        const int element = lane < 30 ? 8 * lane + 4 * word : 240 + 2 * (lane - 30) + word;
         *reinterpret_cast<uint32_t*>(out.codes(Image::group_of(element)) +
-                                     Image::byte_of(element)) =
-            static_cast<uint32_t>(codes >> (32 * word));
+                                     Image::byte_of(element)) = words[word];
+        sums[word] = dp4a_ss(words[word], 0x01010101u, 0);
     }
     // A vector's words are of four lanes; lane g adds those of group g up.
     const int group = lane % Image::groups;
     int sum = 0;
 #pragma unroll
     for (int word = 0; word < 4; ++word) {
-        const int element = Image::first_of_word(group, word);
-        const int first = __shfl_sync(~0u, first_sum, element / 8);
-        const int second = __shfl_sync(~0u, second_sum, element / 8);
-        sum += element % 8 == 0 ? first : second;
+        const int first = Image::first_of_word(group, word);
+        const int holder = first < 240 ? first / 8 : 30 + (first - 240) / 2;
+        const bool is_second = first < 240 ? first % 8 != 0 : first % 2 != 0;
+        const int of_first = __shfl_sync(~0u, sums[0], holder);
+        const int of_second = __shfl_sync(~0u, sums[1], holder);
+        sum += is_second ? of_second : of_first;
     }
     if (lane < Image::groups) {
         out.store(group, sum, d);
@@ -126,19 +140,15 @@ __device__ __forceinline__ void quantize_by_warp(const Element* x, bool vectoriz
         scale = rule::scale_of(extreme_of(own));
     }
     int sum = 0;
-    [[maybe_unused]] int first_sum = 0; // of half of the codes
     uint64_t codes = 0;
 #pragma unroll
     for (int e = 0; e < per_lane; ++e) {
-        if (e == per_lane / 2) {
-            first_sum = sum;
-        }
         const int code = rule::code_of(own[e], scale.inverse);
         sum += code;
         codes |= static_cast<uint64_t>(code & 0xff) << (8 * e);
     }
     if constexpr (Image::order == element_order::columns) {
-        store_columns(out, lane, codes, first_sum, sum - first_sum, scale.d);
+        store_columns(out, lane, codes, scale.d);
     } else {
 #pragma unroll
         for (int distance = 16; distance >= 1; distance /= 2) {
@@ -181,8 +191,16 @@ __device__ __forceinline__ void load_group(const Element* x, int g, bool vectori
     } else if constexpr (Image::order == element_order::columns) {
 #pragma unroll
         for (int word = 0; word < 4; ++word) {
+            const Element* first = x + Image::first_of_word(g, word);
             float four[4];
-            load_elements(x + Image::first_of_word(g, word), vectorized, four);
+            if (Image::first_of_word(g, word) < 240) {
+                load_elements(first, vectorized, four);
+            } else {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    four[i] = to_f32(first[4 * i]);
+                }
+            }
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 out[4 * word + i] = four[i];

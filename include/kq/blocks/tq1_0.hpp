@@ -36,9 +36,8 @@ struct tq1_0 {
     static constexpr float d(const block& b) { return to_f32(b.d); }
     static constexpr float dmin(const block&) { return 0; }
 
-private:
     /// Digit `n` of a byte: shifts the digits before it out, then this one.
-    static constexpr int digit(int byte, int n) {
+    KQ_API static constexpr int digit(int byte, int n) {
         for (int i = 0; i < n; ++i) {
             byte = byte * 3 % 256;
         }

@@ -104,7 +104,7 @@ constexpr subject subjects[] = {
     legacy<kq::iq4_nl>("iq4_nl", 18, 2),
     legacy<kq::mxfp4>("mxfp4", 17, 1),
     superblock<kq::iq4_xs>("iq4_xs", 136, 8),
-    superblock<kq::tq1_0>("tq1_0", 54, 2),
+    superblock<kq::tq1_0>("tq1_0", 54, 2, 256 * 32 * 4),
     superblock<kq::tq2_0>("tq2_0", 66, 2),
 };
 
