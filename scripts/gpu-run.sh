@@ -64,7 +64,7 @@ for what in "$@"; do
             --benchmark_out_format=json --benchmark_counters_tabular=true
         ;;
     counters) # what limits a product: instructions, pipes, waits, bytes
-        for encoding in q2_k q3_k q4_k q5_k q6_k q8_0 iq2_xxs iq3_xxs; do
+        for encoding in q2_k q3_k q4_k q5_k q6_k q8_0 iq2_xxs iq3_xxs iq1_s iq1_m; do
             for shape in 129280x7168 14336x4096; do
                 ncu --clock-control none --csv --kernel-name regex:gemv_kernel --launch-count 1 \
                     --metrics "$(tr -d '\n ' <<< '

@@ -54,7 +54,12 @@ KQ_API typename Encoding::block noise_block(const noise_part& part, kq::int64_t 
     const auto scale = [&](kq::uint32_t bits) {
         return kq::to_f16(part.scale * (1 + static_cast<float>(bits) * 0x1p-16f));
     };
-    block.d = scale(word & 0xffff);
+    if constexpr (requires { block.d = scale(0); }) {
+        block.d = scale(word & 0xffff);
+    }
+    if constexpr (requires { block.set_d(scale(0)); }) {
+        block.set_d(scale(word & 0xffff));
+    }
     if constexpr (requires { block.dmin; }) {
         block.dmin = scale(word >> 16);
     }

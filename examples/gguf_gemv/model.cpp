@@ -39,7 +39,12 @@ std::vector<typename Encoding::block> random_blocks(std::size_t count, std::mt19
         byte = static_cast<std::byte>(random());
     }
     for (auto& block : blocks) {
-        block.d = random_scale(random);
+        if constexpr (requires { block.d = random_scale(random); }) {
+            block.d = random_scale(random);
+        }
+        if constexpr (requires { block.set_d(random_scale(random)); }) {
+            block.set_d(random_scale(random));
+        }
         if constexpr (requires { block.dmin; }) {
             block.dmin = random_scale(random);
         }

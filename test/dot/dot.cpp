@@ -76,6 +76,9 @@ std::vector<typename E::activation::block> random_activations(samples::generator
 TEST_CASE("the slices of a golden block add up to ggml's integers") {
     samples::for_each_encoding([]<class E>() {
         for (const golden::test_case& c : golden::load(kq::name_of(E::id))) {
+            if (!c.has("integer_dot_i32")) {
+                continue; // the products are compared elsewhere
+            }
             INFO(c.name);
             const auto w = c.as<typename E::block>("weight");
             const auto x = golden::activation_blocks<typename E::activation>(c);

@@ -374,25 +374,25 @@ void add_encoding(std::vector<std::string>& lines) {
     add_products<Encoding, c, block_diagonal, gated>("gated", lines);
 }
 
+/// The superblock encodings of commit 5a0238f, in the order of the file.
+using former_encodings =
+    kq::type_list<kq::q2_k, kq::q3_k, kq::q4_k, kq::q5_k, kq::q6_k, kq::iq2_xxs, kq::iq3_xxs>;
+
 /// A line for each composition, as it is now.
 std::vector<std::string> current_lines() {
     std::vector<std::string> lines;
     [&]<class... Encodings, int... Numbers>(kq::type_list<Encodings...>,
                                             std::integer_sequence<int, Numbers...>) {
-        const auto add = [&]<class Encoding, int Number>() {
-            if constexpr (Encoding::elements == 256) {
-                add_encoding<Encoding, Number>(lines);
-            }
-        };
-        (add.template operator()<Encodings, Numbers>(), ...);
-    }(kq::encodings{}, std::make_integer_sequence<int, kq::encodings::size>{});
+        (add_encoding<Encodings, Numbers>(lines), ...);
+    }(former_encodings{}, std::make_integer_sequence<int, former_encodings::size>{});
     return lines;
 }
 
 } // namespace
 
 TEST_CASE(
-    "every composition of a superblock encoding stores the bits that it stored at commit 5a0238f") {
+    "every composition of a superblock encoding of then stores the bits that it stored at commit "
+    "5a0238f") {
     std::ifstream file(KQ_TEST_DATA "/former_bits.txt");
     REQUIRE(file.is_open());
     std::vector<std::string> former;

@@ -63,7 +63,12 @@ int64_t count_differences(const std::vector<typename E::block>& w, const std::ve
     const int64_t row_blocks = s.k / E::elements;
     const int64_t pitch = row_blocks + l.weight_gap;
     auto block_between = samples::uniform_block<E>(0xff); // whoever adds it up gets a NaN
-    block_between.d = kq::f16{0x7e00};
+    if constexpr (requires { block_between.d = kq::f16{}; }) {
+        block_between.d = kq::f16{0x7e00};
+    }
+    if constexpr (requires { block_between.set_d(kq::f16{}); }) {
+        block_between.set_d(kq::f16{0x7e00});
+    }
     std::vector<typename E::block> spread(static_cast<size_t>((s.n - 1) * pitch + row_blocks),
                                           block_between);
     for (int64_t r = 0; r < s.n; ++r) {

@@ -27,6 +27,9 @@ TEST_CASE("the reference dequantizes every golden block to ggml's bits") {
 TEST_CASE("the reference's integer cores and min terms equal ggml's") {
     for_each_encoding([]<class E>() {
         for (const golden::test_case& c : golden::load(kq::name_of(E::id))) {
+            if (!c.has("integer_dot_i32")) {
+                continue; // the products are compared below
+            }
             INFO(c.name);
             const auto w = c.as<typename E::block>("weight");
             const auto x = golden::activation_blocks<typename E::activation>(c);

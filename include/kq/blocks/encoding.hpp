@@ -18,7 +18,9 @@
     entry(q5_k, 13) \
     entry(q6_k, 14) \
     entry(iq2_xxs, 16) \
-    entry(iq3_xxs, 18)
+    entry(iq3_xxs, 18) \
+    entry(iq1_s, 19) \
+    entry(iq1_m, 29)
 // clang-format on
 
 namespace kq::inline KQ_ABI {

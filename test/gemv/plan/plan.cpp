@@ -80,6 +80,9 @@ constexpr subject superblock(const char* name, int block_bytes, int alignment,
 /// A table of 256 magnitudes and 128 signs has a word for each of 32 lanes in every row.
 constexpr int codebook_bytes = (256 + 128) * 32 * 4;
 
+/// A table of 2048 entries of 8 trits has a word for each fourth lane in every row.
+constexpr int trit_codebook_bytes = 2048 * 8 * 4;
+
 constexpr subject subjects[] = {
     legacy<kq::q4_0>("q4_0", 18, 2),
     legacy<kq::q5_0>("q5_0", 22, 2),
@@ -91,6 +94,8 @@ constexpr subject subjects[] = {
     superblock<kq::q6_k>("q6_k", 210, 2),
     superblock<kq::iq2_xxs>("iq2_xxs", 66, 2, codebook_bytes),
     superblock<kq::iq3_xxs>("iq3_xxs", 98, 2, codebook_bytes),
+    superblock<kq::iq1_s>("iq1_s", 50, 2, trit_codebook_bytes),
+    superblock<kq::iq1_m>("iq1_m", 56, 8, trit_codebook_bytes),
 };
 
 constexpr int64_t int_most = std::numeric_limits<int>::max();
