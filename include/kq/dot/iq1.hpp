@@ -30,8 +30,9 @@ struct iq1_table {
     /// column.
     KQ_API static uint32_t look_up(const lane_context& where, uint32_t low, int byte, uint32_t high,
                                    int high_at) {
-        // In a register, or the device compiler masks the index once more for each entry.
-        const uint32_t column = in_register(static_cast<uint32_t>(where.index % columns) * 4);
+        // By dp4a: the device compiler would merge a mask into each use, which has its own.
+        const auto lane = static_cast<uint32_t>(where.index % columns);
+        const uint32_t column = dp4a_uu(lane, 4, 0);
         const int left = high_row_bit - high_at;
         const uint32_t moved = left > 0 ? high << left : high >> -left;
         const uint32_t first = (moved & (7u << high_row_bit)) | column;
