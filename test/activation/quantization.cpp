@@ -546,8 +546,8 @@ TEST_CASE("bfloat16s quantize as the same values in f32 do") {
 }
 
 TEST_CASE("ggml's q8_K activations of the golden files are reproduced bit for bit") {
-    for (const std::string name : {"q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq2_xxs", "iq3_xxs",
-                                   "iq1_s", "iq1_m"}) {
+    for (const std::string name :
+         {"q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq2_xxs", "iq3_xxs", "iq1_s", "iq1_m"}) {
         const auto cases = golden::load(name);
         CHECK_FALSE(cases.empty());
         for (const auto& c : cases) {

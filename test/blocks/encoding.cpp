@@ -429,3 +429,38 @@ TEST_CASE("iq1_s and iq1_m decode every index to its entry of ggml's codebook: 2
     CHECK(of_s == 0x6703ed863501ae2e);
     CHECK(of_m == 0x6703ed863501ae2e);
 }
+
+TEST_CASE("every word of iq1_s's qh gives the scale, the delta and the four high parts that its "
+          "digits to base 8 say") {
+    for (int word = 0; word < 0x10000; ++word) {
+        kq::iq1_s::block b{};
+        b.qh[5] = static_cast<uint16_t>(word);
+        REQUIRE(kq::iq1_s::scale(b, 160) == word / 4096 % 8 * 2 + 1);
+        REQUIRE(kq::iq1_s::scale(b, 191) == word / 4096 % 8 * 2 + 1);
+        for (int a = 0, high = word; a < 4; ++a, high /= 8) {
+            const int trit = kq::codebooks::iq1_trit(high % 8 * 256, 7);
+            REQUIRE(kq::iq1_s::code(b, 160 + 8 * a + 7) == 8 * trit + (word < 0x8000 ? 1 : -1));
+        }
+    }
+}
+
+TEST_CASE("every word of iq1_m's scales and every byte of its qh give what their digits say") {
+    for (int word = 0; word < 0x10000; ++word) {
+        kq::iq1_m::block b{};
+        b.scales[2] = static_cast<uint16_t>(word);
+        REQUIRE(b.d().bits == word / 4096 * 256); // the third nibble from below
+        for (int a = 0, s = word; a < 4; ++a, s /= 8) {
+            REQUIRE(kq::iq1_m::scale(b, 128 + 16 * a) == s % 8 * 2 + 1);
+            REQUIRE(kq::iq1_m::scale(b, 128 + 16 * a + 15) == s % 8 * 2 + 1);
+        }
+    }
+    for (int byte = 0; byte < 256; ++byte) {
+        kq::iq1_m::block b{};
+        b.qh[11] = static_cast<uint8_t>(byte);
+        for (int a = 0, nibble = byte; a < 2; ++a, nibble /= 16) {
+            const int trit = kq::codebooks::iq1_trit(nibble % 8 * 256, 7);
+            const int delta = nibble % 16 < 8 ? 1 : -1;
+            REQUIRE(kq::iq1_m::code(b, 176 + 8 * a + 7) == 8 * trit + delta);
+        }
+    }
+}
