@@ -54,6 +54,15 @@ static __global__ void fix_exponents(unsigned char* blocks, size_t count, int si
     }
 }
 
+/// As `fix_scales`, for the scale of blocks that have no field of it.
+template <class Block>
+static __global__ void fix_spread_scales(Block* blocks, size_t count) {
+    const size_t step = size_t{gridDim.x} * blockDim.x;
+    for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+        blocks[i].set_d({static_cast<uint16_t>(0x1400 + blocks[i].d().bits % 0x800)});
+    }
+}
+
 /// 0, 1, 2 and so on.
 inline std::vector<int32_t> first_numbers(int64_t count) {
     std::vector<int32_t> numbers(static_cast<size_t>(count));
@@ -82,6 +91,10 @@ public:
         if constexpr (requires(block b) { b.d = kq::f16{}; }) {
             fix_scales<<<1024, 256, 0, stream()>>>(memory_.get(), count, sizeof(block),
                                                    offsetof(block, d));
+        }
+        if constexpr (requires(block b) { b.set_d(kq::f16{}); }) {
+            fix_spread_scales<<<1024, 256, 0, stream()>>>(reinterpret_cast<block*>(memory_.get()),
+                                                          count);
         }
         if constexpr (requires(block b) { b.dmin; }) {
             fix_scales<<<1024, 256, 0, stream()>>>(memory_.get(), count, sizeof(block),

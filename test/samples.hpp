@@ -31,6 +31,9 @@ typename Encoding::block random_block(generator& random) {
     if constexpr (requires { b.d = scale(); }) {
         b.d = scale();
     }
+    if constexpr (requires { b.set_d(scale()); }) {
+        b.set_d(scale());
+    }
     if constexpr (requires { b.dmin; }) {
         b.dmin = scale();
     }
@@ -62,6 +65,9 @@ typename Encoding::block uniform_block(unsigned char byte) {
     std::memset(static_cast<void*>(&b), byte, sizeof(b));
     if constexpr (requires { b.d = kq::f16{}; }) {
         b.d = kq::to_f16(0.5f);
+    }
+    if constexpr (requires { b.set_d(kq::f16{}); }) {
+        b.set_d(kq::to_f16(0.5f));
     }
     if constexpr (requires { b.dmin; }) {
         b.dmin = kq::to_f16(-0.25f);
@@ -114,13 +120,14 @@ double nmse(const std::vector<T>& x, const std::vector<U>& expected) {
     return error == 0 ? 0 : error / norm;
 }
 
-/// The lookup table of `Encoding`'s dot, as lanes read it: [table_rows, 32] words.
+/// The lookup table of `Encoding`'s dot, as lanes read it: [table_rows, table_columns] words.
 template <class Encoding>
 const unsigned char* lookup_table() {
     static const std::vector<uint32_t> words = [] {
-        std::vector<uint32_t> t(static_cast<size_t>(kq::decoder<Encoding>::table_rows) * 32);
+        constexpr size_t columns = kq::decoder<Encoding>::table_columns;
+        std::vector<uint32_t> t(static_cast<size_t>(kq::decoder<Encoding>::table_rows) * columns);
         for (size_t i = 0; i < t.size(); ++i) {
-            t[i] = kq::decoder<Encoding>::table_row(static_cast<int>(i / 32));
+            t[i] = kq::decoder<Encoding>::table_row(static_cast<int>(i / columns));
         }
         return t;
     }();

@@ -79,6 +79,9 @@ KQ_API typename Encoding::block noise_block(const noise_part& part, kq::int64_t 
             block.d[s] = to_ue4m3(scale((word >> (4 * s)) & 0xffff));
         }
     }
+    if constexpr (requires { block.set_d(kq::f16{}); }) {
+        block.set_d(kq::to_f16(scale(word & 0xffff)));
+    }
     if constexpr (requires { block.dmin; }) {
         block.dmin = kq::to_f16(scale(word >> 16));
     }

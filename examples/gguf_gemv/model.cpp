@@ -42,6 +42,9 @@ std::vector<typename Encoding::block> random_blocks(std::size_t count, std::mt19
         if constexpr (requires { block.d = random_scale(random); }) {
             block.d = random_scale(random);
         }
+        if constexpr (requires { block.set_d(random_scale(random)); }) {
+            block.set_d(random_scale(random));
+        }
         if constexpr (requires { block.dmin; }) {
             block.dmin = random_scale(random);
         }

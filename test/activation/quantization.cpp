@@ -554,8 +554,9 @@ TEST_CASE("bfloat16s quantize as the same values in f32 do") {
 }
 
 TEST_CASE("ggml's q8_K activations of the golden files are reproduced bit for bit") {
-    for (const std::string name : {"q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq2_xxs", "iq2_xs",
-                                   "iq3_xxs", "iq3_s", "iq2_s", "iq4_xs", "tq1_0", "tq2_0"}) {
+    for (const std::string name :
+         {"q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq2_xxs", "iq2_xs", "iq3_xxs", "iq1_s", "iq3_s",
+          "iq2_s", "iq4_xs", "iq1_m", "tq1_0", "tq2_0"}) {
         const auto cases = golden::load(name);
         CHECK_FALSE(cases.empty());
         for (const auto& c : cases) {

@@ -322,6 +322,29 @@ constexpr kq::tq2_0::block tq2_0_block() {
     return b;
 }
 
+constexpr kq::iq1_s::block iq1_s_block() {
+    kq::iq1_s::block b{};
+    b.d = one;
+    b.qs[13] = 0x45; // weights 104 to 111: entry 0x345, trits 0 1 -1 1 0 1 -1 0
+    b.qs[14] = 0xff; // weights 112 to 119: entry 0x7ff, trits 1
+    // Delta -1, scale 5; high bits 3 of the second entry, 7 of the third, 0 of the others.
+    b.qh[3] = 1u << 15 | 5u << 12 | 7u << 6 | 3u << 3;
+    b.qs[28] = 1;            // weights 224 to 231: entry 0x401 with its high bits
+    b.qh[7] = 2u << 12 | 4u; // scale 2
+    return b;
+}
+
+constexpr kq::iq1_m::block iq1_m_block() {
+    kq::iq1_m::block b{};
+    b.qs[13] = 0x45; // weights 104 to 111: entry 0x345, trits 0 1 -1 1 0 1 -1 0
+    b.qs[14] = 0xff; // weights 112 to 119: entry 0x7ff, trits 1
+    b.qh[6] = 0x30;  // weights 104 to 111: high bits 3, delta 1
+    b.qh[7] = 0x8f;  // weights 112 to 119: high bits 7, delta -1; 120 to 127: entry 0, delta -1
+    b.scales[1] = 5u << 6 | 3u << 9; // of weights 96 to 111: 5; of 112 to 127: 3
+    b.set_d(minus_quarter);          // 0xb400
+    return b;
+}
+
 /// A block of `Elements` weights in `Bytes` bytes, of which kq knows no encoding.
 template <int Elements, int Bytes>
 struct unknown {
@@ -393,6 +416,8 @@ TEST_CASE("blocks have the sizes of the file format") {
     STATIC_REQUIRE(kq::block_bytes<kq::iq4_xs> == 136);
     STATIC_REQUIRE(kq::block_bytes<kq::tq1_0> == 54);
     STATIC_REQUIRE(kq::block_bytes<kq::tq2_0> == 66);
+    STATIC_REQUIRE(kq::block_bytes<kq::iq1_s> == 50);
+    STATIC_REQUIRE(kq::block_bytes<kq::iq1_m> == 56);
     STATIC_REQUIRE(sizeof(kq::q8_k::block) == 292);
 }
 
@@ -420,6 +445,8 @@ TEST_CASE("weights need the largest power of two that divides the block as align
     STATIC_REQUIRE(kq::block_alignment<kq::iq4_xs> == 8);
     STATIC_REQUIRE(kq::block_alignment<kq::tq1_0> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::tq2_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::iq1_s> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::iq1_m> == 8);
 }
 
 TEST_CASE("blocks can be read at the alignment that weights need") {
@@ -455,6 +482,8 @@ TEST_CASE(
     STATIC_REQUIRE(std::is_same_v<kq::iq4_xs::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::tq1_0::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::tq2_0::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::iq1_s::activation, kq::q8_k>);
+    STATIC_REQUIRE(std::is_same_v<kq::iq1_m::activation, kq::q8_k>);
 }
 
 TEST_CASE("a q4_0 block decodes to the weights worked out by hand, at compile time") {
@@ -875,4 +904,120 @@ TEST_CASE("each of the two bits of a tq2_0 weight changes that weight alone, by 
         }
     }
     CHECK(wrong == 0);
+}
+
+TEST_CASE("an iq1_s block decodes to the weights worked out by hand, at compile time") {
+    // d / 8 * (2 * 5 + 1) is 1.375, times -9, -1 and 7; d / 8 * (2 * 2 + 1) is 0.625; else 1 / 8.
+    STATIC_REQUIRE(decodes<kq::iq1_s>(iq1_s_block(), {{96, -12.375f},
+                                                      {104, -1.375f},
+                                                      {105, 9.625f},
+                                                      {106, -12.375f},
+                                                      {107, 9.625f},
+                                                      {108, -1.375f},
+                                                      {109, 9.625f},
+                                                      {110, -12.375f},
+                                                      {111, -1.375f},
+                                                      {112, 9.625f},
+                                                      {119, 9.625f},
+                                                      {120, -12.375f},
+                                                      {224, -4.375f},
+                                                      {226, 0.625f},
+                                                      {255, -4.375f},
+                                                      {0, -0.875f}}));
+}
+
+TEST_CASE("an iq1_m block decodes to the weights worked out by hand, at compile time") {
+    // d / 8 * (2 * 5 + 1) is -0.34375, times -7, 1 and 9; d / 8 * (2 * 3 + 1) is -0.21875.
+    STATIC_REQUIRE(iq1_m_block().d().bits == 0xb400);
+    STATIC_REQUIRE(decodes<kq::iq1_m>(iq1_m_block(), {{96, 2.40625f},
+                                                      {104, -0.34375f},
+                                                      {105, -3.09375f},
+                                                      {106, 2.40625f},
+                                                      {107, -3.09375f},
+                                                      {111, -0.34375f},
+                                                      {112, -1.53125f},
+                                                      {119, -1.53125f},
+                                                      {120, 1.96875f},
+                                                      {127, 1.96875f},
+                                                      {95, 0.21875f},
+                                                      {0, 0.21875f}}));
+}
+
+TEST_CASE("iq1_m's d is set and read as four nibbles, and what is beside them stays") {
+    for (unsigned bits = 0; bits < 0x10000; ++bits) {
+        kq::iq1_m::block b{};
+        for (uint16_t& word : b.scales) {
+            word = 0x5a3c;
+        }
+        b.set_d({static_cast<uint16_t>(bits)});
+        REQUIRE(b.d().bits == bits);
+        for (unsigned j = 0; j < 4; ++j) { // the lowest nibble is the first word's
+            REQUIRE(b.scales[j] == (0xa3cu | ((bits >> (4 * j)) & 0xfu) << 12));
+        }
+    }
+}
+
+TEST_CASE("iq1_s and iq1_m decode every index to its entry of ggml's codebook: 2048 entries that "
+          "grow, of trits with this checksum") {
+    uint64_t of_s = 0xcbf29ce484222325u; // FNV-1a of the trits as bytes, entry by entry
+    uint64_t of_m = of_s;
+    int previous = -1;
+    for (unsigned index = 0; index < 2048; ++index) {
+        kq::iq1_s::block s{};
+        kq::iq1_m::block m{};
+        s.qs[0] = m.qs[0] = static_cast<uint8_t>(index);
+        s.qh[0] = static_cast<uint16_t>(index >> 8);
+        m.qh[0] = static_cast<uint8_t>(index >> 8);
+        int place = 0; // in the order of entries: the last trit weighs most
+        int power = 1;
+        for (int i = 0; i < 8; ++i) {
+            REQUIRE((kq::iq1_s::code(s, i) + 7) % 8 == 0); // the delta is 1
+            const int trit = (kq::iq1_s::code(s, i) - 1) / 8;
+            REQUIRE((trit >= -1 && trit <= 1));
+            of_s = (of_s ^ static_cast<uint8_t>(trit)) * 0x100000001b3u;
+            const int same = (kq::iq1_m::code(m, i) - 1) / 8;
+            of_m = (of_m ^ static_cast<uint8_t>(same)) * 0x100000001b3u;
+            place += (trit + 1) * power;
+            power *= 3;
+        }
+        REQUIRE(place > previous);
+        previous = place;
+    }
+    CHECK(of_s == 0x6703ed863501ae2e);
+    CHECK(of_m == 0x6703ed863501ae2e);
+}
+
+TEST_CASE("every word of iq1_s's qh gives the scale, the delta and the four high parts that its "
+          "digits to base 8 say") {
+    for (int word = 0; word < 0x10000; ++word) {
+        kq::iq1_s::block b{};
+        b.qh[5] = static_cast<uint16_t>(word);
+        REQUIRE(kq::iq1_s::scale(b, 160) == word / 4096 % 8 * 2 + 1);
+        REQUIRE(kq::iq1_s::scale(b, 191) == word / 4096 % 8 * 2 + 1);
+        for (int a = 0, high = word; a < 4; ++a, high /= 8) {
+            const int trit = kq::codebooks::iq1_trit(high % 8 * 256, 7);
+            REQUIRE(kq::iq1_s::code(b, 160 + 8 * a + 7) == 8 * trit + (word < 0x8000 ? 1 : -1));
+        }
+    }
+}
+
+TEST_CASE("every word of iq1_m's scales and every byte of its qh give what their digits say") {
+    for (int word = 0; word < 0x10000; ++word) {
+        kq::iq1_m::block b{};
+        b.scales[2] = static_cast<uint16_t>(word);
+        REQUIRE(b.d().bits == word / 4096 * 256); // the third nibble from below
+        for (int a = 0, s = word; a < 4; ++a, s /= 8) {
+            REQUIRE(kq::iq1_m::scale(b, 128 + 16 * a) == s % 8 * 2 + 1);
+            REQUIRE(kq::iq1_m::scale(b, 128 + 16 * a + 15) == s % 8 * 2 + 1);
+        }
+    }
+    for (int byte = 0; byte < 256; ++byte) {
+        kq::iq1_m::block b{};
+        b.qh[11] = static_cast<uint8_t>(byte);
+        for (int a = 0, nibble = byte; a < 2; ++a, nibble /= 16) {
+            const int trit = kq::codebooks::iq1_trit(nibble % 8 * 256, 7);
+            const int delta = nibble % 16 < 8 ? 1 : -1;
+            REQUIRE(kq::iq1_m::code(b, 176 + 8 * a + 7) == 8 * trit + delta);
+        }
+    }
 }

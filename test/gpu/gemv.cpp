@@ -26,6 +26,9 @@ bytes nan_block() {
     if constexpr (requires { block.d = kq::f16{}; }) {
         block.d = kq::f16{0x7e00};
     }
+    if constexpr (requires { block.set_d(kq::f16{}); }) {
+        block.set_d(kq::f16{0x7e00});
+    }
     if constexpr (requires { block.e; }) {
         block.e = 0xff; // or what is far too large
     }

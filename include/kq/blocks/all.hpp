@@ -3,6 +3,8 @@
 
 /// Every weight encoding of the list in `blocks/encoding.hpp`, complete.
 
+#include <kq/blocks/iq1_m.hpp>
+#include <kq/blocks/iq1_s.hpp>
 #include <kq/blocks/iq2_s.hpp>
 #include <kq/blocks/iq2_xs.hpp>
 #include <kq/blocks/iq2_xxs.hpp>

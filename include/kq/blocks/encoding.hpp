@@ -22,10 +22,12 @@
     entry(iq2_xxs, 16) \
     entry(iq2_xs, 17) \
     entry(iq3_xxs, 18) \
+    entry(iq1_s, 19) \
     entry(iq4_nl, 20) \
     entry(iq3_s, 21) \
     entry(iq2_s, 22) \
     entry(iq4_xs, 23) \
+    entry(iq1_m, 29) \
     entry(tq1_0, 34) \
     entry(tq2_0, 35) \
     entry(mxfp4, 39) \

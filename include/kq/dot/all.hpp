@@ -4,6 +4,8 @@
 /// The decoders of every weight encoding of the list, and the dots by them.
 
 #include <kq/dot/dot.hpp>
+#include <kq/dot/iq1_m.hpp>
+#include <kq/dot/iq1_s.hpp>
 #include <kq/dot/iq2_s.hpp>
 #include <kq/dot/iq2_xs.hpp>
 #include <kq/dot/iq2_xxs.hpp>

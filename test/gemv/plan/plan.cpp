@@ -82,6 +82,9 @@ constexpr int codebook_bytes(int magnitudes, int signs) {
     return (magnitudes + signs) * 32 * 4;
 }
 
+/// A table of 2048 entries of 8 trits has a word for each fourth lane in every row.
+constexpr int trit_codebook_bytes = 2048 * 8 * 4;
+
 constexpr subject subjects[] = {
     legacy<kq::q4_0>("q4_0", 18, 2),
     legacy<kq::q4_1>("q4_1", 20, 4),
@@ -106,6 +109,8 @@ constexpr subject subjects[] = {
     superblock<kq::iq4_xs>("iq4_xs", 136, 8),
     superblock<kq::tq1_0>("tq1_0", 54, 2, 256 * 32 * 4),
     superblock<kq::tq2_0>("tq2_0", 66, 2),
+    superblock<kq::iq1_s>("iq1_s", 50, 2, trit_codebook_bytes),
+    superblock<kq::iq1_m>("iq1_m", 56, 8, trit_codebook_bytes),
 };
 
 constexpr int64_t int_most = std::numeric_limits<int>::max();
