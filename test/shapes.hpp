@@ -14,7 +14,7 @@ struct shape {
 
 /// Shapes in which every m meets every n, every m every k and every n every k (a Latin square), the
 /// largest of two with the smallest of the third. k runs from one block to 56 superblocks and,
-/// where blocks are of 32, is mostly no multiple of 256.
+/// where blocks are smaller, is mostly no multiple of 256.
 template <class Encoding>
 std::vector<shape> shapes() {
 #if defined(KQ_SANITIZED)
@@ -26,12 +26,14 @@ std::vector<shape> shapes() {
 #endif
     constexpr int64_t small_blocks[] = {1, 3, 33, 72, 130, 448};
     constexpr int64_t superblocks[] = {1, 3, 8, 9, 17, 56};
+    constexpr int64_t elements = Encoding::elements;
     std::vector<shape> all;
     for (int i = 0; i < 6; ++i) {
         for (int j = 0; j < 6; ++j) {
             const int h = (10 - i - j) % 6;
-            all.push_back({ms[i], ns[j],
-                           Encoding::elements == 32 ? 32 * small_blocks[h] : 256 * superblocks[h]});
+            const int64_t blocks =
+                elements == 256 ? superblocks[h] : (32 * small_blocks[h] + elements - 1) / elements;
+            all.push_back({ms[i], ns[j], elements * blocks});
         }
     }
     return all;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kq/blocks/all.hpp>
+#include <kq/core/intrinsics.hpp>
 #include <kq/core/numeric.hpp>
 #include <kq/reference/reference.hpp>
 
@@ -44,6 +45,14 @@ KQ_API kq::uint8_t noise_exponent(float scale, kq::uint32_t chance) {
     return static_cast<kq::uint8_t>((bits >> 23) + (above ? 2 : 1));
 }
 
+/// The unsigned E4M3 nearest to `x`. Requires: `x` is not negative.
+KQ_API kq::ue4m3 to_ue4m3(float x) {
+    const auto bits =
+        kq::bit_cast<kq::uint32_t>(kq::mul_rn(x, 0x1p-120f)); // of the exponent's bias
+    const kq::uint32_t rounded = (bits + (1u << 19)) >> 20;
+    return {static_cast<kq::uint8_t>(rounded < 0x7e ? rounded : 0x7e)};
+}
+
 /// Block `i` of a part. Every byte means something in every encoding but for the scales.
 template <class Encoding>
 KQ_API typename Encoding::block noise_block(const noise_part& part, kq::int64_t i) {
@@ -61,19 +70,22 @@ KQ_API typename Encoding::block noise_block(const noise_part& part, kq::int64_t 
     }
     const auto word = static_cast<kq::uint32_t>(noise_word(first + words));
     const auto scale = [&](kq::uint32_t bits) {
-        return kq::to_f16(part.scale * (1 + static_cast<float>(bits) * 0x1p-16f));
+        return part.scale * (1 + static_cast<float>(bits) * 0x1p-16f);
     };
-    if constexpr (requires { block.d = scale(0); }) {
-        block.d = scale(word & 0xffff);
+    if constexpr (requires { block.d = kq::f16{}; }) {
+        block.d = kq::to_f16(scale(word & 0xffff));
+    } else if constexpr (requires { block.e; }) {
+        block.e = noise_exponent(part.scale, word & 0xffff);
+    } else {
+        for (int s = 0; s < Encoding::elements / kq::sub_elements<Encoding>; ++s) {
+            block.d[s] = to_ue4m3(scale((word >> (4 * s)) & 0xffff));
+        }
     }
     if constexpr (requires { block.dmin; }) {
-        block.dmin = scale(word >> 16);
+        block.dmin = kq::to_f16(scale(word >> 16));
     }
     if constexpr (requires { block.m; }) {
-        block.m = scale(word >> 16);
-    }
-    if constexpr (requires { block.e; }) {
-        block.e = noise_exponent(part.scale, word & 0xffff);
+        block.m = kq::to_f16(scale(word >> 16));
     }
     return block;
 }

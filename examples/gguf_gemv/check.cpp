@@ -84,11 +84,12 @@ public:
           output_(output),
           unquantized_(unquantized),
           count_(p.k / Encoding::elements),
-          quantized_(static_cast<std::size_t>(p.m * count_)) {
-        share(p.m * count_, [&](std::int64_t first, std::int64_t last) {
+          met_(p.k / activation::elements),
+          quantized_(static_cast<std::size_t>(p.m * met_)) {
+        share(p.m * met_, [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t b = first; b < last; ++b) {
                 quantized_[static_cast<std::size_t>(b)] =
-                    kq::quantize_block<activation>(p.activation + b * Encoding::elements);
+                    kq::quantize_block<activation>(p.activation + b * activation::elements);
             }
         });
     }
@@ -132,14 +133,15 @@ private:
         return static_cast<const typename Encoding::block*>(weights) + row * count_;
     }
     double quantized(const void* weights, std::int64_t row, std::int64_t j) const {
-        return kq::reference::dot<Encoding>(blocks(weights, row), quantized_.data() + j * count_,
+        return kq::reference::dot<Encoding>(blocks(weights, row), quantized_.data() + j * met_,
                                             count_);
     }
 
     const product& p_;
     const std::vector<float>& output_;
     bool unquantized_;
-    std::int64_t count_;
+    std::int64_t count_; ///< weight blocks of a row
+    std::int64_t met_;   ///< activation blocks of a row
     std::vector<typename activation::block> quantized_;
 };
 

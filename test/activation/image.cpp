@@ -6,6 +6,7 @@
 #include <kq/dot/all.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -19,15 +20,17 @@ using kq::element_order;
 using sequential_k = kq::image<kq::q8_k, 4, element_order::sequential>;
 using planar_k = kq::image<kq::q8_k, 4, element_order::planar>;
 using sequential_32 = kq::image<kq::q8_32, 1, element_order::sequential>;
+using strided_32 = kq::image<kq::q8_32, 1, element_order::strided>;
 
-/// Whether the dots of a list read one of the three images above.
+/// Whether the dots of a list read one of the four images above.
 template <class... Encodings>
-constexpr bool read_only_three(kq::type_list<Encodings...>) {
+constexpr bool read_only_four(kq::type_list<Encodings...>) {
     return ((std::is_same_v<typename kq::decoder<Encodings>::image, sequential_k> ||
              std::is_same_v<typename kq::decoder<Encodings>::image, planar_k> ||
-             std::is_same_v<typename kq::decoder<Encodings>::image, sequential_32>)&&...);
+             std::is_same_v<typename kq::decoder<Encodings>::image, sequential_32> ||
+             std::is_same_v<typename kq::decoder<Encodings>::image, strided_32>)&&...);
 }
-static_assert(read_only_three(kq::encodings{}));
+static_assert(read_only_four(kq::encodings{}));
 
 /// Runs `test` for every image, each in a section of its name.
 template <class Test>
@@ -40,6 +43,9 @@ void for_each_image(Test test) {
     }
     SECTION("q8_32, sequential") {
         test.template operator()<sequential_32>();
+    }
+    SECTION("q8_32, strided") {
+        test.template operator()<strided_32>();
     }
 }
 
@@ -76,13 +82,30 @@ std::vector<int> counts() {
     return {1, 2, panel - 1, panel, panel + 1, 3 * panel, 3 * panel + panel / 2 + 1};
 }
 
-/// The group that slice `slice` holds as vector `vector`, as the order's definition says.
+/// The element that slice `slice` holds as byte `byte` of vector `vector`, as the order's
+/// definition says.
 template <class Image>
-int defined_group(int slice, int vector) {
+int defined_element(int slice, int vector, int byte) {
     if (std::is_same_v<Image, planar_k>) {
-        return 8 * (slice / 2) + 2 * vector + slice % 2;
+        return 16 * (8 * (slice / 2) + 2 * vector + slice % 2) + byte;
     }
-    return slice * (Image::activation::elements / 16 / Image::slices) + vector;
+    const int first = slice * (Image::activation::elements / Image::slices);
+    if (std::is_same_v<Image, strided_32>) {
+        const int word = 4 * vector + byte / 4;
+        return first + word + 8 * (byte % 4);
+    }
+    return first + 16 * vector + byte;
+}
+
+/// The codes that slice `slice` of a block holds as vector `vector`.
+template <class Image>
+std::array<int8_t, 16> defined_codes(const typename Image::activation::block& block, int slice,
+                                     int vector) {
+    std::array<int8_t, 16> codes{};
+    for (int i = 0; i < 16; ++i) {
+        codes[static_cast<size_t>(i)] = block.q[defined_element<Image>(slice, vector, i)];
+    }
+    return codes;
 }
 
 template <class T>
@@ -92,10 +115,10 @@ T read(const unsigned char* address) {
     return value;
 }
 
-int16_t sum_of_codes(const int8_t* codes) {
+int16_t sum_of_codes(const std::array<int8_t, 16>& codes) {
     int sum = 0;
-    for (int i = 0; i < 16; ++i) {
-        sum += codes[i];
+    for (const int8_t code : codes) {
+        sum += code;
     }
     return static_cast<int16_t>(sum);
 }
@@ -111,12 +134,11 @@ int wrong_slots(const std::vector<block_of<Image>>& blocks, const std::vector<un
         const bool used = b < blocks.size();
         bool right = true;
         for (int v = 0; v < Image::vectors; ++v) {
-            int8_t codes[16] = {};
+            std::array<int8_t, 16> codes{};
             if (used) {
-                const int group = defined_group<Image>(slot % Image::slices, v);
-                std::memcpy(codes, blocks[b].q + 16 * group, 16);
+                codes = defined_codes<Image>(blocks[b], slot % Image::slices, v);
             }
-            right &= std::memcmp(panel + Image::vector_at(v, slot % 32), codes, 16) == 0;
+            right &= std::memcmp(panel + Image::vector_at(v, slot % 32), codes.data(), 16) == 0;
             right &= read<int16_t>(panel + Image::sum_at(v, slot % 32)) == sum_of_codes(codes);
         }
         const float d = used ? Image::activation::d(blocks[b]) : 0.0f;
@@ -171,13 +193,17 @@ TEST_CASE("pack writes the whole row and nothing past it") {
     });
 }
 
-TEST_CASE("place_of puts every group where its order is defined to") {
+TEST_CASE("place_of, group_of and byte_of put every element where its order is defined to") {
     for_each_image([]<class Image>() {
         for (int slice = 0; slice < Image::slices; ++slice) {
             for (int vector = 0; vector < Image::vectors; ++vector) {
-                const auto place = Image::place_of(defined_group<Image>(slice, vector));
-                CHECK(place.slice == slice);
-                CHECK(place.vector == vector);
+                for (int byte = 0; byte < 16; ++byte) {
+                    const int element = defined_element<Image>(slice, vector, byte);
+                    const auto place = Image::place_of(Image::group_of(element));
+                    CHECK(place.slice == slice);
+                    CHECK(place.vector == vector);
+                    CHECK(Image::byte_of(element) == byte);
+                }
             }
         }
     });
@@ -230,8 +256,8 @@ TEST_CASE("load gives a slot's codes, sums and scale") {
             const auto b = static_cast<size_t>(slot / Image::slices);
             const block_of<Image> block = b < blocks.size() ? blocks[b] : block_of<Image>{};
             for (int v = 0; v < Image::vectors; ++v) {
-                const int8_t* codes = block.q + 16 * defined_group<Image>(slot % Image::slices, v);
-                wrong += std::memcmp(f.q + 4 * v, codes, 16) != 0;
+                const auto codes = defined_codes<Image>(block, slot % Image::slices, v);
+                wrong += std::memcmp(f.q + 4 * v, codes.data(), 16) != 0;
                 const uint32_t word = f.sums[v / 2];
                 wrong += static_cast<int16_t>(word >> (16 * (v % 2))) != sum_of_codes(codes);
             }

@@ -567,7 +567,7 @@ TEST_CASE("ggml's q8_K activations of the golden files are reproduced bit for bi
 TEST_CASE(
     "ggml's q8_0 activations of the golden files are reproduced: equal codes, and scales that are "
     "equal once they are rounded to f16") {
-    for (const std::string name : {"q4_0", "q5_0", "q8_0", "iq4_nl", "mxfp4"}) {
+    for (const std::string name : {"q4_0", "q5_0", "q8_0", "iq4_nl", "mxfp4", "nvfp4", "q1_0", "q2_0"}) {
         const auto cases = golden::load(name);
         CHECK_FALSE(cases.empty());
         for (const auto& c : cases) {

@@ -199,6 +199,35 @@ constexpr kq::mxfp4::block mxfp4_block() {
     return b;
 }
 
+constexpr kq::nvfp4::block nvfp4_block() {
+    kq::nvfp4::block b{};
+    b.d[0] = {0x38}; // 1
+    b.d[1] = {0x01}; // 2^-9
+    b.d[2] = {0x7e}; // 448
+    b.d[3] = {0xff}; // 480; 0x7f would be 0
+    b.qs[0] = 0x71;  // weight 0: 1, weight 8: 12
+    b.qs[15] = 0x9e; // weight 23: -8, weight 31: -1
+    b.qs[18] = 0xf2; // weight 34: 2, weight 42: -12
+    b.qs[31] = 0x83; // weight 55: 3, weight 63: -0
+    return b;
+}
+
+constexpr kq::q1_0::block q1_0_block() {
+    kq::q1_0::block b{};
+    b.d = minus_quarter;
+    b.qs[0] = 0x81;  // weights 0 and 7
+    b.qs[15] = 0x40; // weight 126
+    return b;
+}
+
+constexpr kq::q2_0::block q2_0_block() {
+    kq::q2_0::block b{};
+    b.d = one_half;
+    b.qs[0] = 0b11'10'01'00;  // weights 0 to 3: 0, 1, 2, 3
+    b.qs[15] = 0b00'11'00'10; // weights 60 to 63: 2, 0, 3, 0
+    return b;
+}
+
 /// A block of `Elements` weights in `Bytes` bytes, of which kq knows no encoding.
 template <int Elements, int Bytes>
 struct unknown {
@@ -261,6 +290,9 @@ TEST_CASE("blocks have the sizes of the file format") {
     STATIC_REQUIRE(kq::block_bytes<kq::iq3_xxs> == 98);
     STATIC_REQUIRE(kq::block_bytes<kq::iq4_nl> == 18);
     STATIC_REQUIRE(kq::block_bytes<kq::mxfp4> == 17);
+    STATIC_REQUIRE(kq::block_bytes<kq::nvfp4> == 36);
+    STATIC_REQUIRE(kq::block_bytes<kq::q1_0> == 18);
+    STATIC_REQUIRE(kq::block_bytes<kq::q2_0> == 18);
     STATIC_REQUIRE(sizeof(kq::q8_k::block) == 292);
 }
 
@@ -279,6 +311,9 @@ TEST_CASE("weights need the largest power of two that divides the block as align
     STATIC_REQUIRE(kq::block_alignment<kq::iq3_xxs> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::iq4_nl> == 2);
     STATIC_REQUIRE(kq::block_alignment<kq::mxfp4> == 1);
+    STATIC_REQUIRE(kq::block_alignment<kq::nvfp4> == 4);
+    STATIC_REQUIRE(kq::block_alignment<kq::q1_0> == 2);
+    STATIC_REQUIRE(kq::block_alignment<kq::q2_0> == 2);
 }
 
 TEST_CASE("blocks can be read at the alignment that weights need") {
@@ -305,6 +340,9 @@ TEST_CASE(
     STATIC_REQUIRE(std::is_same_v<kq::iq3_xxs::activation, kq::q8_k>);
     STATIC_REQUIRE(std::is_same_v<kq::iq4_nl::activation, kq::q8_32>);
     STATIC_REQUIRE(std::is_same_v<kq::mxfp4::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::nvfp4::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::q1_0::activation, kq::q8_32>);
+    STATIC_REQUIRE(std::is_same_v<kq::q2_0::activation, kq::q8_32>);
 }
 
 TEST_CASE("a q4_0 block decodes to the weights worked out by hand, at compile time") {
@@ -431,4 +469,59 @@ TEST_CASE(
     CHECK(kq::mxfp4::d({0, {}}) == 0x1p-128f);
     CHECK(kq::mxfp4::d({1, {}}) == 0x1p-127f);
     CHECK(kq::mxfp4::d({255, {}}) == 0x1p127f);
+}
+
+TEST_CASE("an nvfp4 block decodes to the weights worked out by hand, at compile time") {
+    // The table holds doubled values, so that each weight is half of scale times entry.
+    STATIC_REQUIRE(decodes<kq::nvfp4>(nvfp4_block(), {{0, 0.5f},
+                                                      {8, 6.0f},
+                                                      {1, 0.0f},
+                                                      {23, -0x1p-7f},
+                                                      {31, -0x1p-10f},
+                                                      {34, 448.0f},
+                                                      {42, -2688.0f},
+                                                      {55, 720.0f},
+                                                      {63, 0.0f}}));
+}
+
+/// Twice the value of each FP4 code, as the codebook's text has it.
+constexpr int fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+TEST_CASE("every scale byte of nvfp4 times every code is the weight that the definition gives") {
+    int wrong = 0;
+    for (int byte = 0; byte < 256; ++byte) {
+        const int exponent = byte >> 3 & 15, mantissa = byte & 7;
+        const double scale = byte == 0x7f    ? 0
+                             : exponent == 0 ? std::ldexp(mantissa, -9)
+                                             : std::ldexp(8 + mantissa, exponent - 10);
+        for (int sub = 0; sub < 4; ++sub) {
+            for (int code = 0; code < 16; ++code) {
+                kq::nvfp4::block b{};
+                b.d[sub] = {static_cast<uint8_t>(byte)};
+                for (int i = 0; i < 8; ++i) {
+                    b.qs[8 * sub + i] = static_cast<uint8_t>(code * 0x11);
+                }
+                for (int i = 16 * sub; i < 16 * sub + 16; ++i) {
+                    wrong += kq::reference::weight<kq::nvfp4>(b, i) != scale * fp4_values[code] / 2;
+                }
+            }
+        }
+    }
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("a q1_0 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::q1_0>(
+        q1_0_block(), {{0, -0.25f}, {7, -0.25f}, {1, 0.25f}, {126, -0.25f}, {127, 0.25f}}));
+}
+
+TEST_CASE("a q2_0 block decodes to the weights worked out by hand, at compile time") {
+    STATIC_REQUIRE(decodes<kq::q2_0>(q2_0_block(), {{0, -0.5f},
+                                                    {1, 0.0f},
+                                                    {2, 0.5f},
+                                                    {3, 1.0f},
+                                                    {60, 0.5f},
+                                                    {61, -0.5f},
+                                                    {62, 1.0f},
+                                                    {63, -0.5f}}));
 }

@@ -191,6 +191,8 @@ static_assert(kq::to_f32(kq::f16{0x3c00}) == 1.0f);
 static_assert(kq::to_f32(kq::f16{0x0001}) == 0x1p-24f);
 static_assert(kq::to_f32(kq::f16{0xfbff}) == -65504.0f);
 static_assert(kq::to_f32(kq::bf16{0xbf80}) == -1.0f);
+static_assert(kq::to_f32(kq::ue4m3{0x38}) == 1.0f);
+static_assert(kq::to_f32(kq::ue4m3{0x01}) == 0x1p-9f);
 static_assert(kq::to_f32(2.5f) == 2.5f);
 static_assert(kq::to_f16(65520.0f).bits == 0x7c00);
 static_assert(kq::to_f16(-0x1p-24f).bits == 0x8001);
@@ -206,6 +208,18 @@ TEST_CASE("every half converts to the f32 that its definition gives") {
 
 TEST_CASE("every bfloat16 converts to the f32 that its definition gives") {
     CHECK(wrong_values<kq::bf16>(bfloat16) == 0);
+}
+
+TEST_CASE("every unsigned E4M3 converts to the f32 that its definition gives") {
+    int wrong = 0;
+    for (int bits = 0; bits < 256; ++bits) {
+        const int exponent = bits / 8 % 16, mantissa = bits % 8; // bit 7 means nothing
+        const double value =
+            exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
+        const float expected = bits == 0x7f ? 0.0f : static_cast<float>(value);
+        wrong += bits_of(kq::to_f32(kq::ue4m3{static_cast<uint8_t>(bits)})) != bits_of(expected);
+    }
+    CHECK(wrong == 0);
 }
 
 TEST_CASE("every half survives f32 and back, NaNs as quiet NaNs") {

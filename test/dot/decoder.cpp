@@ -66,26 +66,29 @@ decoded decode(const unsigned char* block, int slice, int part) {
 template <class E>
 int element_of(int slice, int word, int byte) {
     using image = typename kq::decoder<E>::image;
-    for (int group = 0; group < image::groups; ++group) {
-        const auto place = image::place_of(group);
-        if (place.slice == slice % image::slices && place.vector == word / 4) {
+    for (int i = 0; i < E::activation::elements; ++i) {
+        const auto place = image::place_of(image::group_of(i));
+        if (place.slice == slice % image::slices && place.vector == word / 4 &&
+            image::byte_of(i) == word % 4 * 4 + byte) {
             const int block = slice / image::slices; // of the activation
-            return E::activation::elements * block + 16 * group + word % 4 * 4 + byte;
+            return E::activation::elements * block + i;
         }
     }
     return -1;
 }
 
-/// Whether a slice decodes to the codes, scales and minimums of the element-by-element decode.
-template <class E>
-bool is_element_by_element(const typename E::block& b, int slice, const decoded& d) {
-    using decoder = kq::decoder<E>;
+/// Whether part `part` of a slice decodes to the codes, scales and minimums of the
+/// element-by-element decode.
+template <class E, int Parts>
+bool is_element_by_element(const typename E::block& b, int slice, int part, const decoded& d) {
+    using decoder = kq::decoder<E, Parts>;
+    constexpr int share = kq::run_words<E, Parts>;
     bool same = true;
     for (int run = 0; run < decoder::runs; ++run) {
         const int unit = 1 << decoder::shift(run);
         const int factor = 1 << decoder::shift(decoder::runs - 1);
-        for (int i = 0; i < 4 * kq::run_words<E>; ++i) {
-            const int word = run * kq::run_words<E> + i / 4;
+        for (int i = 0; i < 4 * share; ++i) {
+            const int word = (run * Parts + part) * share + i / 4;
             const int element = element_of<E>(slice, word, i % 4);
             const auto byte = static_cast<uint8_t>(
                 d.codes[static_cast<size_t>(run)][static_cast<size_t>(i / 4)] >> (8 * (i % 4)));
@@ -100,20 +103,16 @@ bool is_element_by_element(const typename E::block& b, int slice, const decoded&
     return same;
 }
 
-/// Whether the quarters of a slice are what the whole has at their places.
+/// Whether the quarters of a slice decode to their elements' codes, and to the scales of the whole.
 template <class E>
-bool are_its_quarters(const unsigned char* block, int slice, const decoded& whole) {
+bool are_its_quarters(const typename E::block& b, const unsigned char* block, int slice) {
+    const decoded whole = decode<E, 1>(block, slice, 0);
     bool same = true;
     for (int part = 0; part < 4; ++part) {
         const decoded quarter = decode<E, 4>(block, slice, part);
-        same &= quarter.scales == whole.scales && quarter.minimums == whole.minimums &&
-                quarter.floats == whole.floats && quarter.loaded <= whole.loaded;
-        for (size_t run = 0; run < whole.codes.size(); ++run) {
-            const auto share = static_cast<std::ptrdiff_t>(quarter.codes[run].size());
-            const auto begin = whole.codes[run].begin() + part * share;
-            same &= share * 4 == static_cast<std::ptrdiff_t>(whole.codes[run].size()) &&
-                    std::equal(begin, begin + share, quarter.codes[run].begin());
-        }
+        same &= is_element_by_element<E, 4>(b, slice, part, quarter) &&
+                quarter.minimums == whole.minimums && quarter.floats == whole.floats &&
+                quarter.loaded <= whole.loaded;
     }
     return same;
 }
@@ -157,18 +156,18 @@ TEST_CASE(
     for_each_block([]<class E>(const typename E::block& b) {
         for (int slice = 0; slice < kq::decoder<E>::slices; ++slice) {
             at_every_alignment<E>(b, [&](const unsigned char* block) {
-                REQUIRE(is_element_by_element<E>(b, slice, decode<E, 1>(block, slice, 0)));
+                REQUIRE(is_element_by_element<E, 1>(b, slice, 0, decode<E, 1>(block, slice, 0)));
             });
         }
     });
 }
 
-TEST_CASE("the four quarters of every slice decode to the words, scales and minimums of the whole, "
-          "and load no more bytes") {
+TEST_CASE("the four quarters of every slice decode to their elements' codes and to the scales and "
+          "minimums of the whole, and load no more bytes") {
     for_each_block([]<class E>(const typename E::block& b) {
         for (int slice = 0; slice < kq::decoder<E>::slices; ++slice) {
             at_every_alignment<E>(b, [&](const unsigned char* block) {
-                REQUIRE(are_its_quarters<E>(block, slice, decode<E, 1>(block, slice, 0)));
+                REQUIRE(are_its_quarters<E>(b, block, slice));
             });
         }
     });

@@ -10,10 +10,12 @@
 
 namespace {
 
+/// Weight blocks of a panel.
 template <class E>
-constexpr int panel_blocks = kq::decoder<E>::image::panel_blocks;
+constexpr int panel_blocks = 32 / kq::decoder<E>::slices;
 
-/// The integers of each block, added up over the lanes that share it.
+/// The integers of each block, or of each of its sub-blocks that have a float scale of their own,
+/// added up over the lanes that share it.
 struct block_integers {
     std::vector<int> dots;
     std::vector<int> mins;
@@ -33,11 +35,12 @@ block_integers dot_lanes(const std::vector<typename E::block>& w,
         new unsigned char[static_cast<size_t>(offset) + bytes]);
     unsigned char* row = memory.get() + offset;
     std::memcpy(row, w.data(), bytes);
-    const auto count = static_cast<int64_t>(w.size());
+    const auto count = static_cast<int64_t>(x.size());
     std::vector<unsigned char> panel(static_cast<size_t>(image::row_bytes(count)));
     image::pack(x.data(), count, panel.data());
 
-    block_integers sums{std::vector<int>(w.size()), std::vector<int>(w.size())};
+    constexpr size_t subs = E::elements / kq::sub_elements<E>;
+    block_integers sums{std::vector<int>(subs * w.size()), std::vector<int>(subs * w.size())};
     for (int l = 0; l < dot::slices * static_cast<int>(w.size()); ++l) {
         const auto b = static_cast<size_t>(l / dot::slices);
         const kq::lane_context where{l, l % dot::slices, samples::lookup_table<E>(), dot::constant};
@@ -45,8 +48,15 @@ block_integers dot_lanes(const std::vector<typename E::block>& w,
         const auto fragment = dot::template load<kq::cached_memory>(anchor, 0);
         const auto activation = image::template load<kq::cached_memory>(panel.data(), l);
         const kq::integers part = dot::dot(fragment, activation, where);
-        sums.dots[b] += part.dot;
-        sums.mins[b] += part.min;
+        if constexpr (dot::has_two_scales) {
+            static_assert(subs == 2 * dot::slices);
+            sums.dots[2 * static_cast<size_t>(l)] = part.dot;
+            sums.dots[2 * static_cast<size_t>(l) + 1] = -part.min;
+        } else {
+            static_assert(subs == 1);
+            sums.dots[b] += part.dot;
+            sums.mins[b] += part.min;
+        }
     }
     return sums;
 }
@@ -56,8 +66,12 @@ block_integers reference(const std::vector<typename E::block>& w,
                          const std::vector<typename E::activation::block>& x) {
     block_integers sums;
     for (size_t b = 0; b < w.size(); ++b) {
-        sums.dots.push_back(kq::reference::integer_dot<E>(w[b], x[b]));
-        sums.mins.push_back(kq::reference::integer_min<E>(w[b], x[b]));
+        constexpr int count = kq::sub_elements<E>;
+        const auto* meets = x.data() + b * kq::reference::activation_blocks<E>;
+        for (int first = 0; first < E::elements; first += count) {
+            sums.dots.push_back(kq::reference::integer_dot<E>(w[b], meets, first, count));
+            sums.mins.push_back(kq::reference::integer_min<E>(w[b], meets, first, count));
+        }
     }
     return sums;
 }
@@ -65,7 +79,7 @@ block_integers reference(const std::vector<typename E::block>& w,
 template <class E>
 std::vector<typename E::activation::block> random_activations(samples::generator& random) {
     std::vector<typename E::activation::block> x;
-    for (int b = 0; b < panel_blocks<E>; ++b) {
+    for (int b = 0; b < panel_blocks<E> * kq::reference::activation_blocks<E>; ++b) {
         x.push_back(samples::random_activation<typename E::activation>(random));
     }
     return x;
@@ -83,13 +97,14 @@ TEST_CASE("the slices of a golden block add up to ggml's integers") {
             const auto w = c.as<typename E::block>("weight");
             const auto x = golden::activation_blocks<typename E::activation>(c);
             const int64_t count = c.k / E::elements;
+            const int64_t met = c.k / E::activation::elements; // activation blocks
             REQUIRE(count <= panel_blocks<E>);
             block_integers sums;
             for (int64_t j = 0; j < c.m; ++j) {
                 for (int64_t r = 0; r < c.n; ++r) {
                     const block_integers row =
                         dot_lanes<E>({w.begin() + r * count, w.begin() + (r + 1) * count},
-                                     {x.begin() + j * count, x.begin() + (j + 1) * count}, 0);
+                                     {x.begin() + j * met, x.begin() + (j + 1) * met}, 0);
                     sums.dots.insert(sums.dots.end(), row.dots.begin(), row.dots.end());
                     sums.mins.insert(sums.mins.end(), row.mins.begin(), row.mins.end());
                 }
@@ -130,7 +145,8 @@ TEST_CASE("blocks with every field at an extreme give the reference's integers")
                 for (int8_t& q : block.q) {
                     q = static_cast<int8_t>(code);
                 }
-                const std::vector<typename E::activation::block> x(panel_blocks<E>, block);
+                const std::vector<typename E::activation::block> x(
+                    panel_blocks<E> * kq::reference::activation_blocks<E>, block);
                 CHECK(dot_lanes<E>(w, x, 0) == reference<E>(w, x));
             }
         }

@@ -18,7 +18,7 @@ namespace {
 template <class E>
 std::vector<typename E::activation::block> quantize(const std::vector<float>& x) {
     std::vector<typename E::activation::block> blocks;
-    for (size_t at = 0; at < x.size(); at += E::elements) {
+    for (size_t at = 0; at < x.size(); at += E::activation::elements) {
         blocks.push_back(kq::quantize_block<typename E::activation>(x.data() + at));
     }
     return blocks;
@@ -45,10 +45,11 @@ std::vector<float> multiply_blocks(const std::vector<typename E::block>& w,
     using loop = kq::lane_loop<E, kq::order{}, 1, 1, 1>;
     using image = typename loop::image;
     const int64_t count = s.k / E::elements;
-    std::vector<unsigned char> row(static_cast<size_t>(image::row_bytes(count)));
+    const int64_t met = s.k / E::activation::elements; // activation blocks
+    std::vector<unsigned char> row(static_cast<size_t>(image::row_bytes(met)));
     std::vector<float> y;
     for (int64_t j = 0; j < s.m; ++j) {
-        image::pack(x.data() + j * count, count, row.data());
+        image::pack(x.data() + j * met, met, row.data());
         for (int64_t r = 0; r < s.n; ++r) {
             const auto* weights = reinterpret_cast<const unsigned char*>(w.data() + r * count);
             float lanes[32];
@@ -101,15 +102,26 @@ std::vector<Element> scaled(const std::vector<float>& x, int power) {
     return y;
 }
 
-/// The integers of slice `slice` of a block, by the reference's element decode.
+/// The slice that weight `i` of a block belongs to.
 template <class E>
-kq::integers slice_integers(const typename E::block& w, const typename E::activation::block& x,
-                            int slice) {
+int slice_of(int i) {
+    using image = typename kq::decoder<E>::image;
+    const int block = i / E::activation::elements; // of the activation
+    return block * image::slices +
+           image::place_of(image::group_of(i % E::activation::elements)).slice;
+}
+
+/// The integers of slice `slice` of a block, of the weights that share d with weight `first`, by
+/// the reference's element decode. `x`: the activation blocks that the weight block meets.
+template <class E>
+kq::integers slice_integers(const typename E::block& w, const typename E::activation::block* x,
+                            int slice, int first) {
     kq::integers sum{0, 0};
-    for (int i = 0; i < E::elements; ++i) {
-        if (kq::decoder<E>::image::place_of(i / 16).slice == slice) {
-            sum.dot += E::scale(w, i) * E::code(w, i) * x.q[i];
-            sum.min += E::minimum(w, i) * x.q[i];
+    for (int i = first; i < first + kq::sub_elements<E>; ++i) {
+        if (slice_of<E>(i) == slice) {
+            const int code = x[i / E::activation::elements].q[i % E::activation::elements];
+            sum.dot += E::scale(w, i) * E::code(w, i) * code;
+            sum.min += E::minimum(w, i) * code;
         }
     }
     return sum;
@@ -122,12 +134,17 @@ float ordered_dot(const typename E::block* w, const typename E::activation::bloc
     float lanes[32] = {};
     for (int l = 0; l < 32; ++l) {
         for (int b = l / slices; b < count; b += 32 / slices) {
-            const kq::integers sum = slice_integers<E>(w[b], x[b], l % slices);
-            const float d_x = E::activation::d(x[b]);
-            volatile float scale = E::d(w[b]) * (E::factor * d_x); // volatile: no contraction
-            volatile float min_scale = E::dmin(w[b]) * d_x;
-            lanes[l] = std::fma(scale, static_cast<float>(sum.dot), lanes[l]);
-            lanes[l] = std::fma(-min_scale, static_cast<float>(sum.min), lanes[l]);
+            const int slice = l % slices;
+            const auto* meets = x + b * kq::reference::activation_blocks<E>;
+            const float d_x = E::activation::d(meets[slice / kq::decoder<E>::image::slices]);
+            for (int i = 0; i < E::elements; i += kq::sub_elements<E>) {
+                const kq::integers sum = slice_integers<E>(w[b], meets, slice, i);
+                const float d = kq::d_of<E>(w[b], i);
+                volatile float scale = d * (E::factor * d_x); // volatile: no contraction
+                volatile float min_scale = E::dmin(w[b]) * d_x;
+                lanes[l] = std::fma(scale, static_cast<float>(sum.dot), lanes[l]);
+                lanes[l] = std::fma(-min_scale, static_cast<float>(sum.min), lanes[l]);
+            }
         }
     }
     for (int distance = 16; distance >= 1; distance /= 2) {
@@ -217,9 +234,8 @@ TEST_CASE("the error of quantization is the same, within 0.1%, for activations s
     });
 }
 
-TEST_CASE(
-    "the error of quantization at most doubles for f16 and bf16 activations of 32-wide blocks "
-    "over the whole range of their types") {
+TEST_CASE("the error of quantization at most doubles for f16 and bf16 activations in blocks of 32 "
+          "over the whole range of their types") {
     const auto check = []<class E>() {
         const int64_t n = 256, k = 512;
         const auto w = samples::random_weights<E>(n, k, 14);
@@ -236,6 +252,9 @@ TEST_CASE(
     check.template operator()<kq::q4_0>();
     check.template operator()<kq::q5_0>();
     check.template operator()<kq::q8_0>();
+    check.template operator()<kq::nvfp4>();
+    check.template operator()<kq::q1_0>();
+    check.template operator()<kq::q2_0>();
 }
 
 TEST_CASE("the host model's bits follow from the stated order of additions") {

@@ -62,7 +62,7 @@ int64_t count_differences(const std::vector<typename E::block>& w, const std::ve
     }
     const int64_t row_blocks = s.k / E::elements;
     const int64_t pitch = row_blocks + l.weight_gap;
-    auto block_between = samples::uniform_block<E>(0xff); // whoever adds it up gets a NaN
+    auto block_between = samples::uniform_block<E>(0xff); // whoever adds it up gets a NaN, or 480
     if constexpr (requires { block_between.d = kq::f16{}; }) {
         block_between.d = kq::f16{0x7e00};
     }
@@ -276,7 +276,7 @@ TEST_CASE("large products agree with the reference on sampled rows", "[large]") 
         kq::check(gemv::launch(a, {space.data(), space.bytes()}, nullptr, device()));
         const auto y = output.download<float>();
         std::vector<typename E::activation::block> blocks;
-        for (int64_t at = 0; at < k; at += E::elements) {
+        for (int64_t at = 0; at < k; at += E::activation::elements) {
             blocks.push_back(kq::quantize_block<typename E::activation>(x.data() + at));
         }
         std::vector<float> sampled;

@@ -22,7 +22,7 @@ struct word_pair {
 
 /// Every function of numeric.hpp and intrinsics.hpp on one pair of words.
 struct results {
-    uint32_t f16_to_f32, bf16_to_f32, f32_to_f16, f32_to_bf16;
+    uint32_t f16_to_f32, bf16_to_f32, ue4m3_to_f32, f32_to_f16, f32_to_bf16;
     int half_even, half_away;
     int ss, us;
     uint32_t uu;
@@ -49,6 +49,7 @@ __host__ __device__ results compute(word_pair w) {
     results r{};
     r.f16_to_f32 = bits(to_f32(f16{static_cast<uint16_t>(w.a)}));
     r.bf16_to_f32 = bits(to_f32(bf16{static_cast<uint16_t>(w.a)}));
+    r.ue4m3_to_f32 = bits(to_f32(ue4m3{static_cast<uint8_t>(w.a)}));
     r.f32_to_f16 = half_bits(to_f16(x));
     r.f32_to_bf16 = to_bf16(x).bits;
     r.half_even = round_half_even(roundable);
@@ -59,7 +60,7 @@ __host__ __device__ results compute(word_pair w) {
     r.lo_ss = dp2a_lo_ss(w.a, w.b, 5);
     r.hi_ss = dp2a_hi_ss(w.a, w.b, 5);
     r.lo_uu = dp2a_lo_uu(w.a, w.b, 5);
-    r.permuted = byte_permute(w.a, w.b, (w.a ^ w.b) & 0x7777u);
+    r.permuted = byte_permute(w.a, w.b, w.a ^ w.b);
     r.product = bits(mul_rn(x, y));
     r.fused = bits(fma_rn(x, y, 1.5f));
     r.sum = bits(add_rn(x, y));

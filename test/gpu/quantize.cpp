@@ -20,7 +20,7 @@ using samples::difficult_values;
 using samples::same_images;
 
 /// An encoding for each image type.
-using image_owners = kq::type_list<kq::q8_0, kq::q4_k, kq::q6_k>;
+using image_owners = kq::type_list<kq::q8_0, kq::q2_0, kq::q4_k, kq::q6_k>;
 
 template <class Test>
 void for_each_image(Test&& test) {
@@ -98,6 +98,7 @@ TEST_CASE("rows that are no multiple of 256 long quantize to q8_32") {
     for (const int64_t k : {32, 96, 32 * 33}) {
         INFO("k " << k);
         CHECK(bits_agree<kq::q8_0>(difficult_values(3 * k), k, 3, k));
+        CHECK(bits_agree<kq::q2_0>(difficult_values(6 * k), 2 * k, 3, 2 * k));
     }
 }
 
@@ -111,7 +112,7 @@ TEST_CASE(
             INFO(kq::name_of(E::id) << ", " << c.name);
             const auto x = c.as<float>("activation_f32");
             const auto images = quantize<E>(x.data(), x.size(), c.k, c.m, c.k);
-            const int64_t blocks = c.k / E::elements;
+            const int64_t blocks = c.k / E::activation::elements;
             std::vector<stored> unpacked;
             for (int64_t j = 0; j < c.m; ++j) {
                 for (int64_t b = 0; b < blocks; ++b) {

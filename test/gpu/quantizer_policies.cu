@@ -128,7 +128,8 @@ void compare(const rows& r) {
 } // namespace
 
 TEMPLATE_TEST_CASE("the quantizer's policies and the host give equal images", "",
-                   kq::image_of<kq::q8_0>, kq::image_of<kq::q4_k>, kq::image_of<kq::q6_k>) {
+                   kq::image_of<kq::q8_0>, kq::image_of<kq::q2_0>, kq::image_of<kq::q4_k>,
+                   kq::image_of<kq::q6_k>) {
     for (const int64_t k : {256, 768, 3072, 14336}) {
         for (const rows& r : all_rows(k)) {
             compare<TestType>(r);
@@ -136,16 +137,18 @@ TEMPLATE_TEST_CASE("the quantizer's policies and the host give equal images", ""
     }
 }
 
-TEST_CASE("the quantizer's policies pad rows of q8_0 that end inside a panel") {
+TEMPLATE_TEST_CASE("the quantizer's policies pad rows of q8_32 that end inside a panel", "",
+                   kq::image_of<kq::q8_0>, kq::image_of<kq::q2_0>) {
     for (const int64_t k : {32, 96, 32 * 33}) {
         for (const rows& r : all_rows(k)) {
-            compare<kq::image_of<kq::q8_0>>(r);
+            compare<TestType>(r);
         }
     }
 }
 
 TEMPLATE_TEST_CASE("the quantizer's policies give the same image on a grid that is too small", "",
-                   kq::image_of<kq::q8_0>, kq::image_of<kq::q4_k>, kq::image_of<kq::q6_k>) {
+                   kq::image_of<kq::q8_0>, kq::image_of<kq::q2_0>, kq::image_of<kq::q4_k>,
+                   kq::image_of<kq::q6_k>) {
     const rows r{.m = 3, .k = 256 * 56, .stride = 256 * 56};
     const auto x = samples::difficult_values(r.elements());
     const bytes expected = quantize_by<TestType, quantizer_policy::warp_per_block>(x, r);

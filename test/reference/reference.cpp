@@ -41,7 +41,8 @@ TEST_CASE("the reference's integer cores and min terms equal ggml's") {
                 for (int64_t r = 0; r < c.n; ++r) {
                     for (int64_t b = 0; b < count; ++b) {
                         const auto& block = w[static_cast<size_t>(r * count + b)];
-                        const auto& codes = x[static_cast<size_t>(j * count + b)];
+                        const auto* codes =
+                            x.data() + (j * count + b) * kq::reference::activation_blocks<E>;
                         own_dots.push_back(kq::reference::integer_dot<E>(block, codes));
                         own_mins.push_back(kq::reference::integer_min<E>(block, codes));
                     }

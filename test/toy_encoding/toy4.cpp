@@ -88,8 +88,8 @@ TEST_CASE("the lane's integers of 4096 random toy4 blocks are the reference's at
         const auto fragment = dot::load<watched_memory>(dot::locate(block, 0), 0);
         const auto activation = dot::image::load<kq::cached_memory>(panel, 0);
         const kq::integers sums = dot::dot(fragment, activation, {0, 0, nullptr, 0});
-        REQUIRE(sums.dot == kq::reference::integer_dot<toy4>(w, x));
-        REQUIRE(sums.min == kq::reference::integer_min<toy4>(w, x));
+        REQUIRE(sums.dot == kq::reference::integer_dot<toy4>(w, &x));
+        REQUIRE(sums.min == kq::reference::integer_min<toy4>(w, &x));
     }
 }
 

@@ -8,10 +8,11 @@
 
 namespace kq::inline KQ_ABI {
 
-/// Which 16-element groups of a block one slice holds.
+/// Which elements of a block one slice holds, in groups of 16, and in which order.
 enum class element_order {
     sequential, ///< slice s holds the groups that follow each other
     planar,     ///< slice 2h + p holds groups 8h + 2i + p: the four bit planes of 16 code bytes
+    strided,    ///< word w of a slice of 32 elements holds elements w, w + 8, w + 16 and w + 24
 };
 
 /// The geometry of an image, as data.
@@ -47,12 +48,15 @@ template <class Activation, int Slices, element_order Order>
 struct image {
     using activation = Activation;
     static constexpr int slices = Slices;
+    static constexpr element_order order = Order;
     static constexpr int groups = Activation::elements / 16;
     static constexpr int vectors = groups / Slices;
     static_assert(groups % Slices == 0 && 32 % Slices == 0 && vectors % 2 == 0,
                   "kq: an image's slices must hold an even number of 16-element groups each");
-    static_assert(Order == element_order::sequential || (groups == 16 && Slices == 4),
+    static_assert(Order != element_order::planar || (groups == 16 && Slices == 4),
                   "kq: planar order is defined for 256 elements in 4 slices");
+    static_assert(Order != element_order::strided || vectors == 2,
+                  "kq: strided order is defined for slices of 32 elements");
 
     static constexpr int panel_blocks = 32 / Slices;
     static constexpr int sums_offset = vectors * 512;
@@ -66,6 +70,15 @@ struct image {
         uint32_t sums[static_cast<size_t>(vectors / 2)]; ///< sums of the vectors, two int16 a word
         float d;                                         ///< scale
     };
+
+    /// The 16-element group that element `i` of a block belongs to: a vector of a slice.
+    KQ_API static constexpr int group_of(int i) {
+        return Order == element_order::strided ? i / 32 * 2 + i % 8 / 4 : i / 16;
+    }
+    /// Where element `i` lies in its group's vector.
+    KQ_API static constexpr int byte_of(int i) {
+        return Order == element_order::strided ? i % 4 * 4 + i % 32 / 8 : i % 16;
+    }
 
     /// Where 16-element group `group` of a block lies.
     struct place {
@@ -123,14 +136,18 @@ struct image {
         for (int64_t b = 0; b < count; ++b) {
             unsigned char* panel = row + b / panel_blocks * panel_bytes;
             const float d = Activation::d(blocks[b]);
+            int8_t codes[groups][16];
+            for (int i = 0; i < Activation::elements; ++i) {
+                codes[group_of(i)][byte_of(i)] = blocks[b].q[i];
+            }
             for (int g = 0; g < groups; ++g) {
                 const auto [slice, vector] = place_of(g);
                 const int slot = static_cast<int>(b % panel_blocks) * Slices + slice;
                 int16_t sum = 0;
-                for (int i = 0; i < 16; ++i) {
-                    sum = static_cast<int16_t>(sum + blocks[b].q[16 * g + i]);
+                for (const int8_t code : codes[g]) {
+                    sum = static_cast<int16_t>(sum + code);
                 }
-                cuda::std::memcpy(panel + vector_at(vector, slot), blocks[b].q + 16 * g, 16);
+                cuda::std::memcpy(panel + vector_at(vector, slot), codes[g], 16);
                 cuda::std::memcpy(panel + sum_at(vector, slot), &sum, sizeof(sum));
                 cuda::std::memcpy(panel + d_at(slot), &d, sizeof(d));
             }
@@ -142,9 +159,10 @@ struct image {
         const unsigned char* panel = row + b / panel_blocks * panel_bytes;
         const int first_slot = static_cast<int>(b % panel_blocks) * Slices;
         typename Activation::block block{};
-        for (int g = 0; g < groups; ++g) {
-            const auto [slice, vector] = place_of(g);
-            cuda::std::memcpy(block.q + 16 * g, panel + vector_at(vector, first_slot + slice), 16);
+        for (int i = 0; i < Activation::elements; ++i) {
+            const auto [slice, vector] = place_of(group_of(i));
+            const unsigned char* codes = panel + vector_at(vector, first_slot + slice);
+            block.q[i] = static_cast<int8_t>(codes[byte_of(i)]);
         }
         detail::finish(block, detail::copy_from<float>(panel + d_at(first_slot)));
         return block;

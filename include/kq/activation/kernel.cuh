@@ -87,8 +87,9 @@ __device__ __forceinline__ void quantize_by_warp(const Element* x, bool vectoriz
                                                  block_slots<Image> out) {
     using rule = quantization<typename Image::activation>;
     constexpr int per_lane = Image::activation::elements / 32;
-    constexpr int lanes_per_group = 16 / per_lane;
     static_assert(per_lane == 1 || per_lane == 8, "kq: a lane stores one code or eight");
+    static_assert(per_lane == 1 || Image::byte_of(per_lane - 1) == per_lane - 1,
+                  "kq: a lane's codes must follow each other");
 
     block_scale scale{0.0f, 0.0f};
     float own[per_lane] = {};
@@ -105,20 +106,43 @@ __device__ __forceinline__ void quantize_by_warp(const Element* x, bool vectoriz
         codes |= static_cast<uint64_t>(code & 0xff) << (8 * e);
     }
 #pragma unroll
-    for (int distance = lanes_per_group / 2; distance >= 1; distance /= 2) {
-        sum += __shfl_xor_sync(~0u, sum, distance);
+    for (int distance = 16; distance >= 1; distance /= 2) {
+        if (Image::group_of(distance * per_lane) == Image::group_of(0)) { // as of any other lane
+            sum += __shfl_xor_sync(~0u, sum, distance);
+        }
     }
 
-    const int group = lane / lanes_per_group;
-    const int in_group = lane % lanes_per_group;
-    unsigned char* place = out.codes(group) + in_group * per_lane;
+    const int group = Image::group_of(lane * per_lane);
+    const int byte = Image::byte_of(lane * per_lane);
+    unsigned char* place = out.codes(group) + byte;
     if constexpr (per_lane == 8) {
         *reinterpret_cast<uint64_t*>(place) = codes;
     } else {
         *place = static_cast<unsigned char>(codes);
     }
-    if (in_group == 0) {
+    if (byte == 0) {
         out.store(group, sum, scale.d);
+    }
+}
+
+/// Loads group `g` of a block as f32, in the order of its vector.
+/// `x`: [elements].
+template <class Image, class Element>
+__device__ __forceinline__ void load_group(const Element* x, int g, bool vectorized,
+                                           float (&out)[16]) {
+    if constexpr (Image::order == element_order::strided) {
+        const Element* first = x + g / 2 * 32 + g % 2 * 4;
+#pragma unroll
+        for (int b = 0; b < 4; ++b) {
+            float four[4];
+            load_elements(first + 8 * b, vectorized, four);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                out[Image::byte_of(8 * b + i)] = four[i];
+            }
+        }
+    } else {
+        load_elements(x + 16 * g, vectorized, out);
     }
 }
 
@@ -143,7 +167,7 @@ __device__ __forceinline__ void quantize_by_thread(const Element* x, bool vector
     }
     for (int g = 0; g < Image::groups; ++g) {
         if (x != nullptr) {
-            load_elements(x + 16 * g, vectorized, group);
+            load_group<Image>(x, g, vectorized, group);
         }
         int sum = 0;
         words<4> codes{};

@@ -7,6 +7,9 @@
 #include <kq/blocks/iq3_xxs.hpp>
 #include <kq/blocks/iq4_nl.hpp>
 #include <kq/blocks/mxfp4.hpp>
+#include <kq/blocks/nvfp4.hpp>
+#include <kq/blocks/q1_0.hpp>
+#include <kq/blocks/q2_0.hpp>
 #include <kq/blocks/q2_k.hpp>
 #include <kq/blocks/q3_k.hpp>
 #include <kq/blocks/q4_0.hpp>

@@ -22,7 +22,10 @@
     entry(iq2_xxs, 16) \
     entry(iq3_xxs, 18) \
     entry(iq4_nl, 20) \
-    entry(mxfp4, 39)
+    entry(mxfp4, 39) \
+    entry(nvfp4, 40) \
+    entry(q1_0, 41) \
+    entry(q2_0, 42)
 // clang-format on
 
 namespace kq::inline KQ_ABI {
@@ -92,9 +95,21 @@ concept weight_blocks = requires {
     requires Weights::elements % Weights::activation::elements == 0;
 };
 
+/// How many weights that follow each other share d: those of a block, or of a sub-block where
+/// `Encoding` has `sub_elements`.
+template <class Encoding>
+inline constexpr int sub_elements = Encoding::elements;
+template <class Encoding>
+    requires requires {
+        Encoding::sub_elements;
+    }
+inline constexpr int sub_elements<Encoding> = Encoding::sub_elements;
+
 /// What the bytes of a weight block mean, element by element. The reference needs nothing else.
 ///
-/// Weight i of a block is `d * factor * scale(i) * code(i) - dmin * minimum(i)`.
+/// Weight i of a block is `d * factor * scale(i) * code(i) - dmin * minimum(i)`. Where not all
+/// weights of a block share d, it is `d(block, i)`, and `sub_elements` says how many weights that
+/// follow each other share it, a divisor of the activation's elements.
 ///
 /// Requires: `weight_blocks`, with `Encoding::block` exactly GGUF's bytes.
 template <class Encoding>
@@ -103,10 +118,25 @@ concept weight_encoding = weight_blocks<Encoding> &&
     { Encoding::code(block, i) } -> standard::same_as<int>;
     { Encoding::scale(block, i) } -> standard::same_as<int>;
     { Encoding::minimum(block, i) } -> standard::same_as<int>;
-    { Encoding::d(block) } -> standard::same_as<float>;
+    requires requires {
+        { Encoding::d(block) } -> standard::same_as<float>;
+    } || requires {
+        { Encoding::d(block, i) } -> standard::same_as<float>;
+        requires Encoding::activation::elements % Encoding::sub_elements == 0;
+    };
     { Encoding::dmin(block) } -> standard::same_as<float>;
     { Encoding::factor } -> standard::convertible_to<float>;
 };
+
+/// The d of weight `i` of a block.
+template <weight_encoding Encoding>
+constexpr float d_of(const typename Encoding::block& block, [[maybe_unused]] int i) {
+    if constexpr (requires { Encoding::d(block, i); }) {
+        return Encoding::d(block, i);
+    } else {
+        return Encoding::d(block);
+    }
+}
 
 /// Bytes of one block of `Encoding`.
 template <class Encoding>

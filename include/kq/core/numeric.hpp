@@ -18,6 +18,11 @@ struct bf16 {
     uint16_t bits;
 };
 
+/// An unsigned E4M3 value as its bits: 4 of exponent, 3 of mantissa, and one that means nothing.
+struct ue4m3 {
+    uint8_t bits;
+};
+
 /// The value whose bytes are those of `x`, as `std::bit_cast`, which no kernel may call.
 template <class To, class From>
 KQ_API constexpr To bit_cast(const From& x) {
@@ -58,6 +63,23 @@ KQ_API constexpr float to_f32(f16 x) {
 /// The f32 that equals the bfloat16 `x`. Exact.
 KQ_API constexpr float to_f32(bf16 x) {
     return kq::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16);
+}
+
+/// The f32 that equals the unsigned E4M3 `x`, read as ggml's CPU code reads it: 0x7f is 0, but 0xff
+/// is 480. Exact.
+KQ_API constexpr float to_f32(ue4m3 x) {
+    const uint32_t magnitude = x.bits == 0x7f ? 0 : x.bits & 0x7fu;
+    if (!__builtin_is_constant_evaluated()) { // subnormal before the product, which keeps it
+        NV_IF_TARGET(NV_IS_DEVICE,
+                     (float y; asm("mul.rn.f32 %0, %1, %2;"
+                                   : "=f"(y)
+                                   : "f"(kq::bit_cast<float>(magnitude << 20)), "f"(0x1p120f));
+                      return y;))
+    }
+    if (magnitude < 8) {
+        return static_cast<float>(magnitude) * 0x1p-9f;
+    }
+    return kq::bit_cast<float>((magnitude << 20) + (120u << 23));
 }
 
 KQ_API constexpr float to_f32(float x) {

@@ -8,6 +8,9 @@
 #include <kq/dot/iq3_xxs.hpp>
 #include <kq/dot/iq4_nl.hpp>
 #include <kq/dot/mxfp4.hpp>
+#include <kq/dot/nvfp4.hpp>
+#include <kq/dot/q1_0.hpp>
+#include <kq/dot/q2_0.hpp>
 #include <kq/dot/q2_k.hpp>
 #include <kq/dot/q3_k.hpp>
 #include <kq/dot/q4_0.hpp>

@@ -23,7 +23,7 @@ struct lane_context {
 /// What the integers of one slice weigh: a block's scales times the activation's.
 struct scales {
     float dot;
-    float min; ///< 0 where the encoding has no minimums
+    float min; ///< of the minimums, or of a second run with a scale of its own; else 0
 };
 
 /// How a lane decodes one slice of a block, or a part of it: int8 or uint8 codes, four a word, in
@@ -42,7 +42,9 @@ struct scales {
 /// - `offset`: taken off each code, through the sums of the activation's codes;
 /// - `signed_codes`: whether codes are int8; else they are uint8;
 /// - `has_scales`: whether runs have integer scales; without, each is 1;
-/// - `has_minimum`: whether minimums are ever other than 0;
+/// - `has_minimum`: whether minimums are ever other than 0, or `has_two_scales`;
+/// - `has_two_scales`: whether a slice's two runs have a float scale each: `scales::dot` is the
+///   first run's, `scales::min` the second's, whose integer is negated then;
 /// - `table_rows`, `table_columns` and `table_row(i)`: a table of words, looked up at
 /// `lane_context::table`,
 ///   with row i's word in each column; 0 rows: none;
@@ -78,6 +80,7 @@ struct plain_decoder {
     static constexpr bool signed_codes = false;
     static constexpr bool has_scales = false;
     static constexpr bool has_minimum = false;
+    static constexpr bool has_two_scales = false;
     static constexpr int table_rows = 0;
     static constexpr int table_columns = 32;
     static constexpr uint32_t constant = 0;
@@ -116,6 +119,8 @@ concept decodes = requires(const unsigned char* block, const typename Decoder::a
     { Decoder::signed_codes } -> standard::convertible_to<bool>;
     { Decoder::has_scales } -> standard::convertible_to<bool>;
     { Decoder::has_minimum } -> standard::convertible_to<bool>;
+    requires !Decoder::has_two_scales ||
+        (Decoder::runs == 2 && Decoder::has_minimum && !Decoder::has_scales);
     { Decoder::table_rows } -> standard::convertible_to<int>;
     { Decoder::table_columns } -> standard::convertible_to<int>;
     { Decoder::table_row(0) } -> standard::same_as<uint32_t>;

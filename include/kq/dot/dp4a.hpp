@@ -9,7 +9,9 @@ namespace kq::inline KQ_ABI {
 /// to the min term of the block (contract C2).
 struct integers {
     int dot; ///< sum of scale * code * activation code
-    int min; ///< sum of minimum * activation code; 0 where the encoding has no minimums
+    /// Sum of minimum * activation code, or minus the second run's dot where that has a float scale
+    /// of its own; else 0.
+    int min;
 };
 
 /// How a lane dots a slice with a quantized activation: its decoder, and the one way to multiply
@@ -22,10 +24,13 @@ struct dp4a_dot : decoder<Encoding> {
     /// Exact, in int32.
     KQ_API static integers dot(const fragment& w, const typename image::fragment& x,
                                const lane_context& where) {
-        if constexpr (decode::has_scales) {
+        if constexpr (decode::has_two_scales) {
+            return {run_dot(w, 0, x, where), -run_dot(w, 1, x, where)};
+        } else if constexpr (decode::has_scales) {
             return scaled(w, x, where);
         } else {
-            return {unscaled(w, x, where), minimum(decode::integer_scales(w, where), x)};
+            const int dot = folds_shifts() ? folded(w, x, where) : unscaled(w, x, where);
+            return {dot, minimum(decode::integer_scales(w, where), x)};
         }
     }
 
@@ -57,6 +62,17 @@ private:
         const uint32_t codes = decode::codes(w, run, i, where);
         const uint32_t with = x.q[run_length * run + i];
         return decode::signed_codes ? dp4a_ss(codes, with, sum) : dp4a_us(codes, with, sum);
+    }
+
+    /// The dot of a run alone.
+    KQ_API static int run_dot(const fragment& w, int run, const activation& x,
+                              const lane_context& where) {
+        int sum = offset_of_run(x, run);
+        KQ_UNROLL
+        for (int i = 0; i < run_length; ++i) {
+            sum = add(w, run, i, x, where, sum);
+        }
+        return sum >> decode::shift(run);
     }
 
     KQ_API static integers scaled(const fragment& w, const activation& x,
@@ -102,6 +118,26 @@ private:
         return dot;
     }
 
+    /// As `unscaled`, for several shifts: one sum for each, multiplied up to the largest.
+    KQ_API static int folded(const fragment& w, const activation& x, const lane_context& where) {
+        int sums[largest_shift() + 1] = {}; // those of shifts that no run has stay 0
+        sums[0] = decode::offset != 0 ? dot_sums(x, 0x01010101u * byte(-decode::offset)) : 0;
+        KQ_UNROLL
+        for (int run = 0; run < decode::runs; ++run) {
+            int& sum = sums[decode::shift(run)];
+            KQ_UNROLL
+            for (int i = 0; i < run_length; ++i) {
+                sum = add(w, run, i, x, where, sum);
+            }
+        }
+        int dot = 0;
+        KQ_UNROLL
+        for (int shift = largest_shift(); shift >= 0; --shift) {
+            dot += sums[shift] * (1 << (largest_shift() - shift));
+        }
+        return dot >> largest_shift();
+    }
+
     template <class Scales>
     KQ_API static int minimum(const Scales& scales, const activation& x) {
         return decode::has_minimum ? dot_sums(x, decode::minimums(scales)) : 0;
@@ -124,6 +160,8 @@ private:
     KQ_API static int offset_of_run(const activation& x, int run) {
         int sum = 0;
         if constexpr (decode::offset != 0) {
+            static_assert(run_length % 4 == 0,
+                          "kq: an offset of a run must come off whole vectors");
             constexpr int vectors = run_length / 4; // of a run
             const uint32_t factor = byte(-(decode::offset << decode::shift(run)));
             KQ_UNROLL

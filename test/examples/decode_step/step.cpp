@@ -41,7 +41,7 @@ std::vector<double> product(const matrix& m, int64_t expert, const std::vector<f
         using activation = typename Encoding::activation;
         const int64_t count = m.k / Encoding::elements;
         std::vector<typename activation::block> blocks;
-        for (int64_t b = 0; b < count; ++b) {
+        for (int64_t b = 0; b < m.k / activation::elements; ++b) {
             blocks.push_back(kq::quantize_block<activation>(x.data() + b * activation::elements));
         }
         const auto* const rows = static_cast<const typename Encoding::block*>(weights);

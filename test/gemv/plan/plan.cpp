@@ -22,7 +22,7 @@ struct subject {
     int elements;
     int block_bytes;
     int alignment;
-    int panel_blocks; ///< blocks of an image's panel
+    int panel_blocks; ///< weight blocks that meet a panel of the image
     int panel_bytes;  ///< bytes of an image's panel
     int table_bytes;
     kq::status (*measure)(const kq::dense_arguments&, kq::product_sizes&);
@@ -51,12 +51,12 @@ kq::status plan(const kq::policy& p, const typename Product::arguments& a,
 }
 
 template <class Encoding>
-constexpr subject legacy(const char* name, int block_bytes, int alignment) {
+constexpr subject legacy(const char* name, int block_bytes, int alignment, int elements = 32) {
     return {name,
-            32,
+            elements,
             block_bytes,
             alignment,
-            32,
+            1024 / elements,
             2 * 512 + 2 * 64 + 128,
             0,
             kq::measure<kq::product<Encoding>>,
@@ -95,6 +95,9 @@ constexpr subject subjects[] = {
     superblock<kq::iq3_xxs>("iq3_xxs", 98, 2, codebook_bytes),
     legacy<kq::iq4_nl>("iq4_nl", 18, 2),
     legacy<kq::mxfp4>("mxfp4", 17, 1),
+    legacy<kq::nvfp4>("nvfp4", 36, 4, 64),
+    legacy<kq::q1_0>("q1_0", 18, 2, 128),
+    legacy<kq::q2_0>("q2_0", 18, 2, 64),
 };
 
 constexpr int64_t int_most = std::numeric_limits<int>::max();

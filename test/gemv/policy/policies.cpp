@@ -41,7 +41,8 @@ bool sums_are_equal(int blocks) {
     using image = typename kq::decoder<E>::image;
     constexpr int first_slot = Lanes == 32 ? 0 : kq::decoder<E>::slices;
     const int padding = first_slot / kq::decoder<E>::slices;
-    const int64_t count = blocks + padding;
+    constexpr int met = E::elements / E::activation::elements; // activation blocks of a block
+    const int64_t count = int64_t{blocks + padding} * met;
     const auto w = samples::random_weights<E>(Rows, int64_t{blocks} * E::elements, 1);
     samples::generator random(2);
     std::vector<unsigned char> images;
