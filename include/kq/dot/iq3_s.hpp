@@ -92,9 +92,7 @@ struct decoder<iq3_s, Parts> : plain_decoder {
         return detail::odd_scale(w.scales, run) * factor;
     }
 
-    KQ_API static scales scale(const fragment& w, float d) {
-        return {mul_rn(to_f32(w.d), mul_rn(iq3_s::factor, d)), 0};
-    }
+    KQ_API static scales scale(const fragment& w, float d) { return {mul_rn(to_f32(w.d), d), 0}; }
 
 private:
     /// Bits 0 to 3 of `bits`, a byte each. The multiplier's copies do not overlap.
@@ -106,9 +104,9 @@ private:
     KQ_API static uint32_t negative_bytes(uint32_t signs, int byte, int half) {
         const uint32_t nibble = half == 0 ? dp4a_uu(signs & 0x0f0f0f0fu, 0x80u << (8 * byte), 0)
                                           : dp4a_uu(signs & 0xf0f0f0f0u, 0x08u << (8 * byte), 0);
-        const uint32_t highest =
-            nibble * 0x00204081u; // the nibble stands at bit 7: bits 7, 15, 23, 31
-        return byte_permute(highest, highest, 0xba98u);
+        // The nibble stands at bit 7; its copies bring a bit of it to the top of each byte.
+        const uint32_t tops = nibble * 0x00204081u;
+        return byte_permute(tops, tops, 0xba98u);
     }
 };
 
