@@ -16,14 +16,9 @@ struct shape {
 /// largest of two with the smallest of the third. k runs from one block to 56 superblocks and,
 /// where blocks are smaller, is mostly no multiple of 256.
 template <class Encoding>
-std::vector<shape> shapes() {
-#if defined(KQ_SANITIZED)
-    constexpr int64_t ms[] = {1, 2, 4, 7, 32, 40}; // they take ten times as long
-    constexpr int64_t ns[] = {1, 3, 7, 16, 17, 65};
-#else
-    constexpr int64_t ms[] = {1, 2, 4, 7, 32, 512};
-    constexpr int64_t ns[] = {1, 3, 7, 16, 17, 513};
-#endif
+std::vector<shape> shapes(int64_t most_m = 512, int64_t most_n = 513) {
+    const int64_t ms[] = {1, 2, 4, 7, 32, most_m};
+    const int64_t ns[] = {1, 3, 7, 16, 17, most_n};
     constexpr int64_t small_blocks[] = {1, 3, 33, 72, 130, 448};
     constexpr int64_t superblocks[] = {1, 3, 8, 9, 17, 56};
     constexpr int64_t elements = Encoding::elements;

@@ -2,6 +2,8 @@
 #include "instances/compositions.hpp"
 #include "catch.hpp"
 
+#include <utility>
+
 namespace {
 
 using instances::family;
@@ -62,4 +64,35 @@ TEST_CASE("a composition is compiled where the one is whose kernel it has") {
         CHECK(has<E, kq::policies::bulk(4, 1, 16, {.stages = 1, .piece_bytes = 1 << 20})> ==
               has<E, kq::with_method(kq::policies::multi_row<4>, kq::method::bulk)>);
     });
+}
+
+namespace {
+
+template <class Product>
+inline constexpr auto untuned_policies = instances::untuned.policies<Product>();
+
+/// Whether every policy of `untuned` is one that is compiled for every encoding.
+template <template <int> class Mapping, class Epilogue>
+bool untuned_is_compiled() {
+    using product = kq::product<kq::q4_k, Mapping, Epilogue>;
+    using instances::for_each_encoding;
+    return []<size_t... I>(std::index_sequence<I...>) {
+        return ((instances::detail::place_of<
+                     instances::composition<untuned_policies<product>.of[I], Mapping, Epilogue>>(
+                     for_each_encoding{}) < for_each_encoding::size) &&
+                ...);
+    }
+    (std::make_index_sequence<static_cast<size_t>(untuned_policies<product>.count)>{});
+}
+
+} // namespace
+
+TEST_CASE("what multiplies encodings without measured policies needs no kernel of its own") {
+    using namespace kq::mappings;
+    using namespace kq::epilogues;
+    CHECK(untuned_is_compiled<dense, store>());
+    CHECK(untuned_is_compiled<dense, gated>());
+    CHECK(untuned_is_compiled<experts, store>());
+    CHECK(untuned_is_compiled<experts, gated>());
+    CHECK(untuned_is_compiled<experts, weighted_sum>());
 }
