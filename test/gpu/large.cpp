@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
+#include "families.hpp"
 #include "gpu/products.hpp"
 
 #include <cmath>
@@ -105,7 +106,7 @@ TEST_CASE(
 }
 
 TEST_CASE("every column of a batch of 2 to 8 gives the bits of its own product", "[large]") {
-    samples::for_each_encoding([]<class E>() {
+    samples::for_each_family<2>([]<class E>() {
         for (const int64_t n : {17408, 10240}) {
             const int64_t k = 5120, distinct = 67;
             const auto w = samples::random_weights<E>(distinct, k, 5);
