@@ -100,7 +100,7 @@ enum class family { image_of_32, image_of_256, planar_image, table };
 template <class Encoding>
 inline constexpr family family_of =
     kq::table_bytes<Encoding> != 0                                   ? family::table
-    : std::is_same_v<kq::image_of<Encoding>, kq::image_of<kq::q8_0>> ? family::image_of_32
+    : std::is_same_v<typename Encoding::activation, kq::q8_32>       ? family::image_of_32
     : std::is_same_v<kq::image_of<Encoding>, kq::image_of<kq::q6_k>> ? family::planar_image
                                                                      : family::image_of_256;
 

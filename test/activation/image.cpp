@@ -22,17 +22,25 @@ using planar_k = kq::image<kq::q8_k, 4, element_order::planar>;
 using sequential_32 = kq::image<kq::q8_32, 1, element_order::sequential>;
 using columns_k = kq::image<kq::q8_k, 4, element_order::columns>;
 using strided_32 = kq::image<kq::q8_32, 1, element_order::strided>;
+using nibbles_k = kq::image<kq::q8_k, 4, element_order::nibbles>;
+using nibbles_32 = kq::image<kq::q8_32, 1, element_order::nibbles>;
+using nibbles_8_32 = kq::image<kq::q8_32, 1, element_order::nibbles_8>;
 
-/// Whether the dots of a list read one of the five images above.
-template <class... Encodings>
-constexpr bool read_only_five(kq::type_list<Encodings...>) {
-    return ((std::is_same_v<typename kq::decoder<Encodings>::image, sequential_k> ||
-             std::is_same_v<typename kq::decoder<Encodings>::image, planar_k> ||
-             std::is_same_v<typename kq::decoder<Encodings>::image, columns_k> ||
-             std::is_same_v<typename kq::decoder<Encodings>::image, sequential_32> ||
-             std::is_same_v<typename kq::decoder<Encodings>::image, strided_32>)&&...);
+/// Every image that an encoding reads.
+using images = kq::type_list<sequential_k, planar_k, columns_k, nibbles_k, sequential_32,
+                             strided_32, nibbles_32, nibbles_8_32>;
+
+template <class Image, class... Images>
+constexpr bool is_one_of(kq::type_list<Images...>) {
+    return (std::is_same_v<Image, Images> || ...);
 }
-static_assert(read_only_five(kq::encodings{}));
+
+/// Whether the dots of a list read one of the images above.
+template <class... Encodings>
+constexpr bool read_only_these(kq::type_list<Encodings...>) {
+    return (is_one_of<typename kq::decoder<Encodings>::image>(images{}) && ...);
+}
+static_assert(read_only_these(kq::encodings{}));
 
 /// Runs `test` for every image, each in a section of its name.
 template <class Test>
@@ -51,6 +59,15 @@ void for_each_image(Test test) {
     }
     SECTION("q8_32, strided") {
         test.template operator()<strided_32>();
+    }
+    SECTION("q8_k, nibbles") {
+        test.template operator()<nibbles_k>();
+    }
+    SECTION("q8_32, nibbles") {
+        test.template operator()<nibbles_32>();
+    }
+    SECTION("q8_32, nibbles of 16") {
+        test.template operator()<nibbles_8_32>();
     }
 }
 
@@ -106,6 +123,13 @@ int defined_element(int slice, int vector, int byte) {
     if (std::is_same_v<Image, strided_32>) {
         const int word = 4 * vector + byte / 4;
         return first + word + 8 * (byte % 4);
+    }
+    if (std::is_same_v<Image, nibbles_k> || std::is_same_v<Image, nibbles_32>) {
+        // Bytes j and j + 16 of 32 elements alternate, as the nibbles of a byte do in q4_0.
+        return first + 32 * (vector / 2) + 8 * (vector % 2) + byte / 2 + 16 * (byte % 2);
+    }
+    if (std::is_same_v<Image, nibbles_8_32>) {
+        return first + 16 * vector + byte / 2 + 8 * (byte % 2);
     }
     return first + 16 * vector + byte;
 }

@@ -20,7 +20,8 @@ using samples::difficult_values;
 using samples::same_images;
 
 /// An encoding for each image type.
-using image_owners = kq::type_list<kq::q8_0, kq::q2_0, kq::q4_k, kq::q6_k, kq::tq1_0>;
+using image_owners = kq::type_list<kq::q8_0, kq::q2_0, kq::mxfp4, kq::nvfp4, kq::q4_k, kq::q6_k,
+                                   kq::iq4_xs, kq::tq1_0>;
 
 template <class Test>
 void for_each_image(Test&& test) {

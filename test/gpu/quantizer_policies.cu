@@ -129,7 +129,8 @@ void compare(const rows& r) {
 
 TEMPLATE_TEST_CASE("the quantizer's policies and the host give equal images", "",
                    kq::image_of<kq::q8_0>, kq::image_of<kq::q2_0>, kq::image_of<kq::q4_k>,
-                   kq::image_of<kq::q6_k>, kq::image_of<kq::tq1_0>) {
+                   kq::image_of<kq::q6_k>, kq::image_of<kq::mxfp4>, kq::image_of<kq::nvfp4>,
+                   kq::image_of<kq::iq4_xs>, kq::image_of<kq::tq1_0>) {
     for (const int64_t k : {256, 768, 3072, 14336}) {
         for (const rows& r : all_rows(k)) {
             compare<TestType>(r);
@@ -148,7 +149,8 @@ TEMPLATE_TEST_CASE("the quantizer's policies pad rows of q8_32 that end inside a
 
 TEMPLATE_TEST_CASE("the quantizer's policies give the same image on a grid that is too small", "",
                    kq::image_of<kq::q8_0>, kq::image_of<kq::q2_0>, kq::image_of<kq::q4_k>,
-                   kq::image_of<kq::q6_k>, kq::image_of<kq::tq1_0>) {
+                   kq::image_of<kq::q6_k>, kq::image_of<kq::mxfp4>, kq::image_of<kq::nvfp4>,
+                   kq::image_of<kq::iq4_xs>, kq::image_of<kq::tq1_0>) {
     const rows r{.m = 3, .k = 256 * 56, .stride = 256 * 56};
     const auto x = samples::difficult_values(r.elements());
     const bytes expected = quantize_by<TestType, quantizer_policy::warp_per_block>(x, r);

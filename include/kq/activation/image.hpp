@@ -14,6 +14,8 @@ enum class element_order {
     planar,     ///< slice 2h + p holds groups 8h + 2i + p: the four bit planes of 16 code bytes
     strided,    ///< word w of a slice of 32 elements holds elements w, w + 8, w + 16 and w + 24
     columns,    ///< slice s holds all digits of 13 bytes of a tq1_0 block: see docs/formats.md
+    nibbles,    ///< as sequential; word w of 32 elements holds 2w, 2w + 16, 2w + 1 and 2w + 17
+    nibbles_8,  ///< as sequential; word w of 16 elements holds 2w, 2w + 8, 2w + 1 and 2w + 9
 };
 
 /// The geometry of an image, as data.
@@ -78,13 +80,16 @@ struct image {
     KQ_API static constexpr int group_of(int i) {
         return Order == element_order::strided   ? i / 32 * 2 + i % 8 / 4
                : Order == element_order::columns ? group_in_columns(i)
+               : Order == element_order::nibbles ? i / 32 * 2 + i % 16 / 8
                                                  : i / 16;
     }
     /// Where element `i` lies in its group's vector.
     KQ_API static constexpr int byte_of(int i) {
-        return Order == element_order::strided   ? i % 4 * 4 + i % 32 / 8
-               : Order == element_order::columns ? byte_in_columns(i)
-                                                 : i % 16;
+        return Order == element_order::strided     ? i % 4 * 4 + i % 32 / 8
+               : Order == element_order::columns   ? byte_in_columns(i)
+               : Order == element_order::nibbles   ? i % 8 * 2 + i % 32 / 16
+               : Order == element_order::nibbles_8 ? i % 8 * 2 + i % 16 / 8
+                                                   : i % 16;
     }
     /// In columns, the first of the four elements that word `word` of a group's vector holds. They
     /// follow each other, but in the last word of a slice: there the next is 4 elements on.

@@ -122,6 +122,27 @@ __device__ __forceinline__ void store_columns(const block_slots<Image>& out, int
     }
 }
 
+/// Stores a block's codes in the order of nibbles; lane l holds elements `8 l` and the following,
+/// whose bytes alternate with those of lane `l ^ 2`.
+template <class Image>
+__device__ __forceinline__ void store_nibbles(const block_slots<Image>& out, int lane,
+                                              uint64_t codes, int sum, float d) {
+    const bool is_second = (lane & 2) != 0;
+    const auto low = static_cast<uint32_t>(codes);
+    const auto high = static_cast<uint32_t>(codes >> 32);
+    const uint32_t other = __shfl_xor_sync(~0u, is_second ? low : high, 2);
+    const uint32_t even = is_second ? other : low;
+    const uint32_t odd = is_second ? high : other;
+    const uint64_t words = byte_permute(even, odd, 0x5140u) |
+                           static_cast<uint64_t>(byte_permute(even, odd, 0x7362u)) << 32;
+    const int group = Image::group_of(8 * lane);
+    *reinterpret_cast<uint64_t*>(out.codes(group) + (is_second ? 8 : 0)) = words;
+    sum += __shfl_xor_sync(~0u, sum, 2);
+    if (!is_second) {
+        out.store(group, sum, d);
+    }
+}
+
 /// Quantizes one block by a warp; lane l holds elements `l * elements / 32` and the following.
 /// `x`: [elements], or null for a slot past the row's end.
 template <class Image, class Element>
@@ -130,8 +151,8 @@ __device__ __forceinline__ void quantize_by_warp(const Element* x, bool vectoriz
     using rule = quantization<typename Image::activation>;
     constexpr int per_lane = Image::activation::elements / 32;
     static_assert(per_lane == 1 || per_lane == 8, "kq: a lane stores one code or eight");
-    static_assert(per_lane == 1 || Image::byte_of(per_lane - 1) == per_lane - 1,
-                  "kq: a lane's codes must follow each other");
+    static_assert(per_lane == 1 || Image::order != element_order::nibbles_8,
+                  "kq: a lane's codes must meet those of another lane, or follow each other");
 
     block_scale scale{0.0f, 0.0f};
     float own[per_lane] = {};
@@ -149,6 +170,8 @@ __device__ __forceinline__ void quantize_by_warp(const Element* x, bool vectoriz
     }
     if constexpr (Image::order == element_order::columns) {
         store_columns(out, lane, codes, scale.d);
+    } else if constexpr (Image::order == element_order::nibbles && per_lane == 8) {
+        store_nibbles(out, lane, codes, sum, scale.d);
     } else {
 #pragma unroll
         for (int distance = 16; distance >= 1; distance /= 2) {
@@ -186,6 +209,19 @@ __device__ __forceinline__ void load_group(const Element* x, int g, bool vectori
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 out[Image::byte_of(8 * b + i)] = four[i];
+            }
+        }
+    } else if constexpr (Image::order == element_order::nibbles ||
+                         Image::order == element_order::nibbles_8) {
+        constexpr int apart = Image::order == element_order::nibbles ? 16 : 8;
+        const Element* first = x + (apart == 16 ? g / 2 * 32 + g % 2 * 8 : g * 16);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            float eight[8];
+            load_elements(first + half * apart, vectorized, eight);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                out[2 * i + half] = eight[i];
             }
         }
     } else if constexpr (Image::order == element_order::columns) {

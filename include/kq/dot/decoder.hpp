@@ -20,6 +20,12 @@ struct lane_context {
     int part = 0;               ///< of the slice, 0 to Parts - 1
 };
 
+/// Four codes as the sum of two words, byte by byte.
+struct two_words {
+    uint32_t first;  ///< int8
+    uint32_t second; ///< int8
+};
+
 /// What the integers of one slice weigh: a block's scales times the activation's.
 struct scales {
     float dot;
@@ -41,6 +47,8 @@ struct scales {
 /// - `shift(run)`: codes stand in place, this many bits up, so they come out 2^shift too large;
 /// - `offset`: taken off each code, through the sums of the activation's codes;
 /// - `signed_codes`: whether codes are int8; else they are uint8;
+/// - `codes_in_two`: whether a code is also given as the sum of two int8, where that takes fewer
+///   instructions than the code itself, by `codes_apart(fragment, run, i, lane) -> two_words`;
 /// - `has_scales`: whether runs have integer scales; without, each is 1;
 /// - `has_minimum`: whether minimums are ever other than 0, or `has_two_scales`;
 /// - `has_two_scales`: whether a slice's two runs have a float scale each: `scales::dot` is the
@@ -78,6 +86,7 @@ struct decoder {
 struct plain_decoder {
     static constexpr int offset = 0;
     static constexpr bool signed_codes = false;
+    static constexpr bool codes_in_two = false;
     static constexpr bool has_scales = false;
     static constexpr bool has_minimum = false;
     static constexpr bool has_two_scales = false;
@@ -117,6 +126,9 @@ concept decodes = requires(const unsigned char* block, const typename Decoder::a
     { Decoder::shift(0) } -> standard::same_as<int>;
     { Decoder::offset } -> standard::convertible_to<int>;
     { Decoder::signed_codes } -> standard::convertible_to<bool>;
+    requires !Decoder::codes_in_two || requires {
+        { Decoder::codes_apart(fragment, 0, 0, where) } -> standard::same_as<two_words>;
+    };
     { Decoder::has_scales } -> standard::convertible_to<bool>;
     { Decoder::has_minimum } -> standard::convertible_to<bool>;
     requires !Decoder::has_two_scales ||

@@ -59,9 +59,14 @@ private:
     /// `sum` plus the dot of word i of a run, as it stands.
     KQ_API static int add(const fragment& w, int run, int i, const activation& x,
                           const lane_context& where, int sum) {
-        const uint32_t codes = decode::codes(w, run, i, where);
         const uint32_t with = x.q[run_length * run + i];
-        return decode::signed_codes ? dp4a_ss(codes, with, sum) : dp4a_us(codes, with, sum);
+        if constexpr (decode::codes_in_two) {
+            const two_words codes = decode::codes_apart(w, run, i, where);
+            return dp4a_ss(codes.second, with, dp4a_ss(codes.first, with, sum));
+        } else {
+            const uint32_t codes = decode::codes(w, run, i, where);
+            return decode::signed_codes ? dp4a_ss(codes, with, sum) : dp4a_us(codes, with, sum);
+        }
     }
 
     /// The dot of a run alone.

@@ -1,37 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kq/core/config.hpp>
-#include <kq/core/intrinsics.hpp>
+#include <kq/dot/nibbles.hpp>
 
-/// What the encodings share whose codes are FP4 values.
+/// The lookup that mxfp4 and nvfp4 share: codes are FP4 values.
 namespace kq::inline KQ_ABI::detail {
 
-/// Taken off what `fp4_of` gives.
-inline constexpr int fp4_offset = 12;
+/// What the decoders of both have in common. A table of magnitudes alone fits a byte permute: where
+/// bit 3 of a selector's nibble is set, the permute repeats the sign of a byte, which all bytes of
+/// a word have in common here. So one permute finds the positive values, one the negative.
+struct fp4_decoder : plain_decoder {
+    static constexpr int offset = -1;
+    static constexpr bool signed_codes = true;
+    static constexpr bool codes_in_two = true;
+    static constexpr uint32_t constant = 0x03020100u; ///< the magnitudes of nibbles 0 to 3
 
-/// The magnitudes of nibbles 0 to 3, for `decoder::constant`: what permutes take beside another
-/// constant.
-inline constexpr uint32_t fp4_constant = 0x03020100u;
+    /// Codes less 1, as sums: m or 0, and -1 or -m - 1.
+    KQ_API static two_words apart(nibbles q, const lane_context& where) {
+        return {byte_permute(where.constant, above, q.selector),
+                byte_permute(~where.constant, ~above, q.flipped())};
+    }
 
-/// Codes of eight nibbles, four a word.
-struct fp4_codes {
-    uint32_t low;  ///< of the low nibble of each byte
-    uint32_t high; ///< of the high nibble of each byte
+    /// Codes less 1.
+    KQ_API static uint32_t together(nibbles q, const lane_context& where) {
+        const uint32_t positive = byte_permute(where.constant, above, q.selector);
+        const uint32_t negative = byte_permute(where.constant, above, q.flipped());
+        return (positive - negative + 0x7f7f7f7fu) ^ 0x80808080u; // no borrows, no carries
+    }
+
+private:
+    static constexpr uint32_t above = 0x0c080604u; ///< the magnitudes of nibbles 4 to 7
 };
-
-/// `codebooks::fp4` of the eight nibbles of `q`, each plus 12, as uint8. A table of magnitudes
-/// alone fits a byte permute: where bit 3 of a selector's nibble is set, the permute repeats the
-/// sign of a magnitude, which is 0. So one permute finds the positive values, one the negative.
-/// `below_4`: `fp4_constant`, in a register.
-KQ_API fp4_codes fp4_of(uint32_t q, uint32_t below_4 = fp4_constant) {
-    constexpr uint32_t from_4_on = 0x0c080604u;
-    const uint32_t negated = q ^ 0x88888888u;
-    const uint32_t first = byte_permute(below_4, from_4_on, q) -
-                           byte_permute(below_4, from_4_on, negated) + 0x0c0c0c0cu; // no borrows
-    const uint32_t second = byte_permute(below_4, from_4_on, q >> 16) -
-                            byte_permute(below_4, from_4_on, negated >> 16) + 0x0c0c0c0cu;
-    return {byte_permute(first, second, 0x6420u), byte_permute(first, second, 0x7531u)};
-}
 
 } // namespace kq::inline KQ_ABI::detail

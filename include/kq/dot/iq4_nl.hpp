@@ -8,14 +8,12 @@
 
 namespace kq::inline KQ_ABI {
 
-/// IQ4_NL: as Q4_0, with nibbles that number codes.
+/// IQ4_NL: blocks as Q4_0's, with nibbles that number codes.
 template <int Parts>
-struct decoder<iq4_nl, Parts> : plain_decoder {
+struct decoder<iq4_nl, Parts> : detail::iq4_decoder {
     static constexpr int slices = 1;
-    static constexpr int runs = 2;
-    static constexpr bool signed_codes = true;
-    static constexpr uint32_t constant = detail::iq4_constant;
-    using image = kq::image<q8_32, slices, element_order::sequential>;
+    static constexpr int runs = 1;
+    using image = kq::image<q8_32, slices, element_order::nibbles>;
 
     using anchor = words_after_header;
 
@@ -35,8 +33,11 @@ struct decoder<iq4_nl, Parts> : plain_decoder {
                 load_f16<Memory>(from.block(ahead))};
     }
 
-    KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context& where) {
-        return detail::iq4_codes(w.q.word(i), run, where);
+    KQ_API static uint32_t codes(const fragment& w, int, int i, const lane_context& where) {
+        return decoder::together(detail::nibbles::of(w.q.word(i / 2), i % 2), where);
+    }
+    KQ_API static two_words codes_apart(const fragment& w, int, int i, const lane_context& where) {
+        return decoder::apart(detail::nibbles::of(w.q.word(i / 2), i % 2), where);
     }
 
     KQ_API static scales scale(const fragment& w, float d) { return {mul_rn(to_f32(w.d), d), 0}; }

@@ -8,16 +8,13 @@
 
 namespace kq::inline KQ_ABI {
 
-/// IQ4_XS: four lanes share a block; a slice is two sub-blocks, its runs the low and the high
-/// nibbles of the first, then of the second.
+/// IQ4_XS: four lanes share a block; a slice's runs are two sub-blocks.
 template <int Parts>
-struct decoder<iq4_xs, Parts> : plain_decoder {
+struct decoder<iq4_xs, Parts> : detail::iq4_decoder {
     static constexpr int slices = 4;
-    static constexpr int runs = 4;
-    static constexpr bool signed_codes = true;
+    static constexpr int runs = 2;
     static constexpr bool has_scales = true;
-    static constexpr uint32_t constant = detail::iq4_constant;
-    using image = kq::image<q8_k, slices, element_order::sequential>;
+    using image = kq::image<q8_k, slices, element_order::nibbles>;
 
     struct anchor {
         const unsigned char* block;
@@ -44,7 +41,11 @@ struct decoder<iq4_xs, Parts> : plain_decoder {
     }
 
     KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context& where) {
-        return detail::iq4_codes((run < 2 ? w.first : w.second).word(i), run % 2, where);
+        return decoder::together(nibbles_of(w, run, i), where);
+    }
+    KQ_API static two_words codes_apart(const fragment& w, int run, int i,
+                                        const lane_context& where) {
+        return decoder::apart(nibbles_of(w, run, i), where);
     }
 
     /// The bits of the slice's two scales.
@@ -58,14 +59,19 @@ struct decoder<iq4_xs, Parts> : plain_decoder {
                 w.header.word(0) >> (high_at + 4 * where.slice)};
     }
     KQ_API static int run_scale(const scale_bits& bits, int run, int factor) {
-        const int g = run / 2;
-        const uint32_t scale = ((bits.low >> (4 * g)) & 0x0fu) | ((bits.high >> (2 * g)) & 0x30u);
+        const uint32_t scale =
+            ((bits.low >> (4 * run)) & 0x0fu) | ((bits.high >> (2 * run)) & 0x30u);
         return (static_cast<int>(scale) - 32) * factor;
     }
 
     KQ_API static scales scale(const fragment& w, float d) {
         const f16 d_w{static_cast<uint16_t>(w.header.word(0))};
         return {mul_rn(to_f32(d_w), d), 0};
+    }
+
+private:
+    KQ_API static detail::nibbles nibbles_of(const fragment& w, int run, int i) {
+        return detail::nibbles::of((run == 0 ? w.first : w.second).word(i / 2), i % 2);
     }
 };
 

@@ -8,14 +8,12 @@
 
 namespace kq::inline KQ_ABI {
 
-/// MXFP4: a slice is a block, its runs are low and high nibbles. Blocks lie at any address.
+/// MXFP4: a slice is a block. Blocks lie at any address.
 template <int Parts>
-struct decoder<mxfp4, Parts> : plain_decoder {
+struct decoder<mxfp4, Parts> : detail::fp4_decoder {
     static constexpr int slices = 1;
-    static constexpr int runs = 2;
-    static constexpr int offset = detail::fp4_offset;
-    static constexpr uint32_t constant = detail::fp4_constant;
-    using image = kq::image<q8_32, slices, element_order::sequential>;
+    static constexpr int runs = 1;
+    using image = kq::image<q8_32, slices, element_order::nibbles>;
 
     struct anchor {
         byte_aligned before_q; ///< the byte before the part's nibbles
@@ -39,9 +37,11 @@ struct decoder<mxfp4, Parts> : plain_decoder {
                 Memory::template load<uint8_t>(from.before_q.below + (ahead + from.e_at))};
     }
 
-    KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context& where) {
-        const auto codes = detail::fp4_of(w.q.word(i), where.constant);
-        return run == 0 ? codes.low : codes.high;
+    KQ_API static uint32_t codes(const fragment& w, int, int i, const lane_context& where) {
+        return decoder::together(detail::nibbles::of(w.q.word(i / 2), i % 2), where);
+    }
+    KQ_API static two_words codes_apart(const fragment& w, int, int i, const lane_context& where) {
+        return decoder::apart(detail::nibbles::of(w.q.word(i / 2), i % 2), where);
     }
 
     KQ_API static scales scale(const fragment& w, float d) {

@@ -11,14 +11,12 @@ namespace kq::inline KQ_ABI {
 /// NVFP4: two lanes share a block, 32 weights each; runs are the two sub-blocks of a slice, each
 /// with its own float scale.
 template <int Parts>
-struct decoder<nvfp4, Parts> : plain_decoder {
+struct decoder<nvfp4, Parts> : detail::fp4_decoder {
     static constexpr int slices = 2;
     static constexpr int runs = 2;
-    static constexpr int offset = detail::fp4_offset;
     static constexpr bool has_minimum = true; // the second run
     static constexpr bool has_two_scales = true;
-    static constexpr uint32_t constant = detail::fp4_constant;
-    using image = kq::image<q8_32, slices / 2, element_order::sequential>;
+    using image = kq::image<q8_32, slices / 2, element_order::nibbles_8>;
 
     struct anchor {
         const unsigned char* q; ///< the part's nibbles
@@ -33,7 +31,7 @@ struct decoder<nvfp4, Parts> : plain_decoder {
     };
 
     KQ_API static anchor locate(const unsigned char* block, int slice, int part = 0) {
-        const int q_at = static_cast<int>(offsetof(nvfp4::block, qs)) + 16 * slice + part % 2 * 4;
+        const int q_at = static_cast<int>(offsetof(nvfp4::block, qs)) + 16 * slice + part / 2 * 4;
         return {block + q_at, 2 * slice - q_at};
     }
 
@@ -45,15 +43,24 @@ struct decoder<nvfp4, Parts> : plain_decoder {
     }
 
     KQ_API static uint32_t codes(const fragment& w, int run, int i, const lane_context& where) {
-        const int word = Parts == 1 ? i : where.part; // of the run's four
-        const auto codes = detail::fp4_of(w.q[run].word(i % run_nibbles), where.constant);
-        return word < 2 ? codes.low : codes.high;
+        return decoder::together(nibbles_of(w, run, i, where), where);
+    }
+    KQ_API static two_words codes_apart(const fragment& w, int run, int i,
+                                        const lane_context& where) {
+        return decoder::apart(nibbles_of(w, run, i, where), where);
     }
 
     KQ_API static scales scale(const fragment& w, float d) {
         const float half = mul_rn(nvfp4::factor, d);
         return {mul_rn(to_f32(ue4m3{static_cast<uint8_t>(w.d)}), half),
                 mul_rn(to_f32(ue4m3{static_cast<uint8_t>(w.d >> 8)}), half)};
+    }
+
+private:
+    KQ_API static detail::nibbles nibbles_of(const fragment& w, int run, int i,
+                                             const lane_context& where) {
+        const int word = Parts == 1 ? i : where.part; // of the run's four
+        return detail::nibbles::of(w.q[run].word(Parts == 1 ? word / 2 : 0), word % 2);
     }
 };
 
