@@ -167,6 +167,49 @@ TEST_CASE("every byte of a block reaches the slice that it belongs to") {
     });
 }
 
+// One-hot: where the activation is 1 at j and 0 elsewhere, the product is weight j's, whatever the
+// others are.
+TEST_CASE(
+    "an activation that is 1 at one place alone gives the integer of the weight at that place") {
+    samples::for_each_encoding([]<class E>() {
+        constexpr int per_block = E::activation::elements;
+        samples::generator random(19);
+        std::vector<typename E::block> w;
+        for (int b = 0; b < panel_blocks<E>; ++b) {
+            w.push_back(samples::random_block<E>(random));
+        }
+        for (int j = 0; j < E::elements; ++j) {
+            auto x = random_activations<E>(random);
+            for (auto& block : x) {
+                std::memset(block.q, 0, sizeof(block.q));
+                if constexpr (requires { block.sums; }) {
+                    std::memset(block.sums, 0, sizeof(block.sums));
+                }
+            }
+            for (size_t b = 0; b < w.size(); ++b) {
+                auto& block =
+                    x[b * kq::reference::activation_blocks<E> + static_cast<size_t>(j / per_block)];
+                block.q[j % per_block] = 1;
+                if constexpr (requires { block.sums; }) {
+                    block.sums[j % per_block / 16] = 1;
+                }
+            }
+            const block_integers found = dot_lanes<E>(w, x, 0);
+            int wrong = 0;
+            for (size_t b = 0; b < w.size(); ++b) {
+                constexpr size_t subs = E::elements / kq::sub_elements<E>;
+                for (size_t sub = 0; sub < subs; ++sub) {
+                    const bool here = static_cast<size_t>(j / kq::sub_elements<E>) == sub;
+                    const int dot = here ? E::scale(w[b], j) * E::code(w[b], j) : 0;
+                    wrong += found.dots[b * subs + sub] != dot;
+                    wrong += found.mins[b * subs + sub] != (here ? E::minimum(w[b], j) : 0);
+                }
+            }
+            REQUIRE(wrong == 0);
+        }
+    });
+}
+
 TEST_CASE("lanes give every scale byte of nvfp4 times every code, wherever it lies in a block") {
     using dot = kq::dp4a_dot<kq::nvfp4>;
     int wrong = 0;
