@@ -34,7 +34,7 @@ for what in "$@"; do
         ;;
     sanitizers) # side by side: their work is on the CPU; racecheck's, the most, in shards
         tests='~[large]~[repeat]~[error]'
-        shards=6
+        shards=10
         "$bin/kq_test_gpu" --list-test-names-only "$tests" | sed 's/,/\\,/g' | # commas separate names
             awk -v out="$out/racecheck-tests." "{ print > (out NR % $shards) }"
         sanitize() { # sanitize NAME TOOL TESTS...

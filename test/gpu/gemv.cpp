@@ -175,32 +175,39 @@ constexpr types all_types[] = {{element_type::f32, element_type::f32},
                                {element_type::f16, element_type::f32},
                                {element_type::f32, element_type::bf16}};
 
-/// The largest shapes are for the encodings whose turn is number `Turn`.
-template <kq::policy Policy, int Turn>
-void compare_all_shapes() {
-    samples::for_each_encoding([]<class E>() {
-        int turn = 0;
-        for (const samples::shape s :
-             instances::has_turn<E>(Turn) ? samples::shapes<E>() : samples::shapes<E>(65, 66)) {
-            INFO("m " << s.m << ", n " << s.n << ", k " << s.k << ", turn " << turn);
-            const layout l{placements[turn % 3], turn % 2 * 5, turn % 4 == 3 ? 3 : 0,
-                           turn % 4 == 2 ? 2 : 0};
-            const auto w = samples::random_weights<E>(s.n, s.k, 21);
-            const auto x = samples::gaussian(s.m * s.k, 22);
-            REQUIRE(count_differences<E, Policy>(w, x, s, l, all_types[turn % 5]) == 0);
-            ++turn;
-        }
-    });
+template <class E, kq::policy Policy>
+void compare_shapes(const std::vector<samples::shape>& shapes) {
+    int turn = 0;
+    for (const samples::shape s : shapes) {
+        INFO("m " << s.m << ", n " << s.n << ", k " << s.k << ", turn " << turn);
+        const layout l{placements[turn % 3], turn % 2 * 5, turn % 4 == 3 ? 3 : 0,
+                       turn % 4 == 2 ? 2 : 0};
+        const auto w = samples::random_weights<E>(s.n, s.k, 21);
+        const auto x = samples::gaussian(s.m * s.k, 22);
+        REQUIRE(count_differences<E, Policy>(w, x, s, l, all_types[turn % 5]) == 0);
+        ++turn;
+    }
 }
 
 } // namespace
 
 TEST_CASE("the direct kernel gives the host model's bits for every m, n, k and element type") {
-    compare_all_shapes<instances::direct, 0>();
+    samples::for_each_encoding(
+        []<class E>() { compare_shapes<E, instances::direct>(samples::shapes<E>(40, 65)); });
 }
 
 TEST_CASE("the bulk kernel gives the host model's bits for every m, n, k and element type") {
-    compare_all_shapes<instances::bulk, 1>();
+    samples::for_each_encoding(
+        []<class E>() { compare_shapes<E, instances::bulk>(samples::shapes<E>(40, 65)); });
+}
+
+TEST_CASE(
+    "both kernels give the host model's bits for up to 512 activation rows and 513 weight rows",
+    "[large]") {
+    samples::for_each_family<0>([]<class E>() {
+        compare_shapes<E, instances::direct>(samples::shapes<E>());
+        compare_shapes<E, instances::bulk>(samples::shapes<E>());
+    });
 }
 
 TEST_CASE("weights that begin or end at an unmapped page give the host model's bits by both "
