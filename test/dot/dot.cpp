@@ -25,10 +25,10 @@ struct block_integers {
 
 /// Dots at most one panel of blocks, lane by lane. The weights lie `offset` bytes past a 16-byte
 /// boundary and end where their allocation ends, so that a sanitizer sees every byte too far.
-template <class E>
+template <class E, int Batch = 1>
 block_integers dot_lanes(const std::vector<typename E::block>& w,
                          const std::vector<typename E::activation::block>& x, int offset) {
-    using dot = kq::dp4a_dot<E>;
+    using dot = kq::dp4a_dot<E, Batch>;
     using image = typename dot::image;
     const size_t bytes = w.size() * sizeof(w[0]);
     const std::unique_ptr<unsigned char[]> memory(
@@ -129,6 +129,9 @@ TEST_CASE("the slices of 4096 random blocks add up to the reference's integers, 
             }
             const auto x = random_activations<E>(random);
             REQUIRE(dot_lanes<E>(w, x, offset) == reference<E>(w, x));
+            if constexpr (kq::decoder<E>::codes_in_two) { // in one for batches
+                REQUIRE(dot_lanes<E, 8>(w, x, offset) == reference<E>(w, x));
+            }
             offset = (offset + kq::block_alignment<E>) % 16;
         }
     });

@@ -16,7 +16,9 @@ struct integers {
 
 /// How a lane dots a slice with a quantized activation: its decoder, and the one way to multiply
 /// what that decodes by `dp4a`.
-template <class Encoding>
+///
+/// `Batch`: activation rows that are dotted with the same codes. It changes no integer.
+template <class Encoding, int Batch = 1>
 struct dp4a_dot : decoder<Encoding> {
     using typename decoder<Encoding>::fragment;
     using typename decoder<Encoding>::image;
@@ -38,6 +40,8 @@ private:
     using decode = decoder<Encoding>;
     using activation = typename image::fragment;
     static constexpr int run_length = run_words<Encoding>;
+    /// Two words take fewer instructions to find and twice as many to dot.
+    static constexpr bool apart = decode::codes_in_two && Batch < 4;
 
     /// Whether shifts are folded into the scales: shifting every sum would cost more than shifting
     /// the total once.
@@ -60,7 +64,7 @@ private:
     KQ_API static int add(const fragment& w, int run, int i, const activation& x,
                           const lane_context& where, int sum) {
         const uint32_t with = x.q[run_length * run + i];
-        if constexpr (decode::codes_in_two) {
+        if constexpr (apart) {
             const two_words codes = decode::codes_apart(w, run, i, where);
             return dp4a_ss(codes.second, with, dp4a_ss(codes.first, with, sum));
         } else {

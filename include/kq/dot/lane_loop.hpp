@@ -16,7 +16,7 @@ struct lane_loop {
     static constexpr int lanes = Order.lanes;
     static constexpr size_t row_count = Rows; // bounds of arrays, which are no int
     static constexpr size_t batch = Batch;
-    using dot = dp4a_dot<Encoding>;
+    using dot = dp4a_dot<Encoding, Batch>;
     using image = typename dot::image;
     static_assert(32 % lanes == 0 && lanes % dot::slices == 0,
                   "kq: a policy's lanes must be a multiple of the encoding's slices");
