@@ -32,26 +32,21 @@ for what in "$@"; do
         run gpu-tests-nvrtc "$bin/kq_test_nvrtc_gpu"
         run gpu-tests-older-code "$bin/kq_test_gpu_older_code"
         ;;
-    sanitizers) # side by side: their work is on the CPU; racecheck's, the most, in shards
+    sanitizers) # side by side and in shards: their work is on the CPU, racecheck's is the most
         tests='~[large]~[repeat]~[error]'
-        shards=10
-        "$bin/kq_test_gpu" --list-test-names-only "$tests" | sed 's/,/\\,/g' | # commas separate names
-            awk -v out="$out/racecheck-tests." "{ print > (out NR % $shards) }"
-        sanitize() { # sanitize NAME TOOL TESTS...
-            local name=$1 tool=$2
-            shift 2
-            timeout 590 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/kq_test_gpu" \
-                "$@" > "$out/sanitizer-$name.txt" 2>&1
-            echo $? > "$out/sanitizer-$name.code"
+        # Commas separate names, but not those that are escaped.
+        "$bin/kq_test_gpu" --list-test-names-only "$tests" | sed 's/,/\\,/g' > "$out/tests"
+        sanitize() { # sanitize TOOL SHARD
+            timeout 590 compute-sanitizer --tool "$1" --error-exitcode 9 "$bin/kq_test_gpu" \
+                --input-file "$out/tests-$1.$2" > "$out/sanitizer-$1-$2.txt" 2>&1
+            echo $? > "$out/sanitizer-$1-$2.code"
         }
         for tool in ${TOOLS:-memcheck initcheck synccheck racecheck}; do
-            if [ "$tool" = racecheck ]; then
-                for ((shard = 0; shard < shards; shard++)); do
-                    sanitize racecheck-$shard racecheck --input-file "$out/racecheck-tests.$shard" &
-                done
-            else
-                sanitize "$tool" "$tool" "$tests" &
-            fi
+            shards=$([ "$tool" = racecheck ] && echo 8 || echo 3)
+            awk -v to="$out/tests-$tool." -v n="$shards" '{ print > (to NR % n) }' "$out/tests"
+            for ((shard = 0; shard < shards; shard++)); do
+                sanitize "$tool" "$shard" &
+            done
         done
         wait
         for code in "$out"/sanitizer-*.code; do
