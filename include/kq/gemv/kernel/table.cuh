@@ -23,7 +23,7 @@ consteval table_words<Dot> make_table() {
 
 /// In device memory: made when the program is compiled.
 template <class Dot>
-__device__ const table_words<Dot> table_in_memory = make_table<Dot>();
+static __device__ const table_words<Dot> table_in_memory = make_table<Dot>();
 
 /// A thread block's way from the lookup table in device memory, if there is one, to its copies in
 /// shared memory. It asks for the words when it is made, and so takes the time that they need
